@@ -176,7 +176,9 @@ mod tests {
             let text = format!("POST {target} HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
             let bytes = Bytes::from(text.into_bytes());
             let mut head = RequestHeaders::EMPTY;
-            assert!(super::read(&bytes, false, &mut parts, &mut head).is_some());
+            assert!(
+                super::read(&bytes, RetainedFields::Arguments, &mut parts, &mut head).is_some()
+            );
             assert_eq!(parts.uri, target.parse::<http::Uri>().unwrap());
             // The parts do not refer to the bytes.
             assert!(bytes.is_unique());
