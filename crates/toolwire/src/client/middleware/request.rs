@@ -177,13 +177,9 @@ impl ClientRequest {
         let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
             return Ok(params);
         };
-        if members.object_mut("_meta").is_none() {
-            members.set("_meta", RawJson::empty_object());
-        }
-        if let Some(meta) = members.object_mut("_meta") {
-            for (key, value) in added.iter() {
-                meta.set(key, value.clone());
-            }
+        let meta = members.object_or_empty_mut("_meta");
+        for (key, value) in added.iter() {
+            meta.set(key, value.clone());
         }
         Ok(members.finish())
     }
