@@ -75,20 +75,25 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
+    /// Searches a value. What cannot be read is replaced as a whole: a raw value may have half of a surrogate pair.
     fn value(&mut self, raw: &'a RawValue, context: ValueContext, depth: usize) {
         if depth > MAX_DEPTH {
             return self.replace(raw, &replacement(raw.get()));
         }
         match raw.get().as_bytes().first() {
             Some(b'{') => {
-                let members = serde_json::from_str::<Members<'a>>(raw.get());
-                for (name, value) in members.map(|members| members.0).unwrap_or_default() {
+                let Ok(members) = serde_json::from_str::<Members<'a>>(raw.get()) else {
+                    return self.replace(raw, &replacement(raw.get()));
+                };
+                for (name, value) in members.0 {
                     self.value(value, context.member(&name), depth + 1);
                 }
             }
             Some(b'[') => {
-                let elements = serde_json::from_str::<Vec<&'a RawValue>>(raw.get());
-                for element in elements.unwrap_or_default() {
+                let Ok(elements) = serde_json::from_str::<Vec<&'a RawValue>>(raw.get()) else {
+                    return self.replace(raw, &replacement(raw.get()));
+                };
+                for element in elements {
                     self.value(element, context, depth + 1);
                 }
             }
@@ -102,7 +107,7 @@ impl<'a> Search<'a> {
 
     fn string(&mut self, raw: &'a RawValue, context: ValueContext, depth: usize) {
         let Ok(text) = serde_json::from_str::<String>(raw.get()) else {
-            return;
+            return self.replace(raw, &replacement(raw.get()));
         };
         if context.secret.is_some() {
             // A record that is read and redacted again does not change.
@@ -211,6 +216,20 @@ mod tests {
             r#"{"text":"{\"token\": \"hunter2\"}"}"#,
             r#"{"text":"{\"token\": \"[redacted 7 bytes sha256:f52f]\"}"}"#,
         );
+    }
+
+    #[test]
+    fn values_with_half_a_surrogate_pair_are_replaced_as_a_whole() {
+        for text in [
+            r#"{"a":1,"b":{"\ud800":1,"password":"hunter2"}}"#,
+            r#"{"a":1,"b":{"password":"hunter2 \udc00"}}"#,
+            r#"{"a":1,"b":["\ud800 https://me:hunter2@example.com"]}"#,
+        ] {
+            let redacted = redact_json(text).unwrap();
+            assert!(!redacted.contains("hunter2"), "{redacted}");
+            assert!(redacted.starts_with(r#"{"a":1,"b":"#), "{redacted}");
+            assert_eq!(redact_json(&redacted).unwrap(), redacted, "again");
+        }
     }
 
     #[test]
