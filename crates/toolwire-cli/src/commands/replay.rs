@@ -36,6 +36,9 @@ pub(crate) async fn replay(arguments: Replay, screen: &Arc<Screen>) -> Result<Ex
         ));
     };
     let record = read(Path::new(file))?;
+    if let Some(warning) = &record.warning {
+        screen.warn(warning);
+    }
     if arguments.test {
         screen.print(&rust_test(&record))?;
         return Ok(Exit::Success);

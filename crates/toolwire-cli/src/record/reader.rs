@@ -1,12 +1,14 @@
 //! Reads a record.
 //!
-//! Events of an unknown kind are skipped. A last line without an end is no error, because the writer may have been killed.
+//! Events of an unknown kind are skipped, and messages that cannot be read are skipped with a warning. A last line without
+//! an end is no error, because the writer may have been killed.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -25,6 +27,8 @@ pub(crate) struct Record {
     pub(crate) header: Header,
     /// The messages in the order of time.
     pub(crate) messages: Vec<RecordedMessage>,
+    /// What the user should know about messages that cannot be read.
+    pub(crate) warning: Option<String>,
 }
 
 /// One recorded message.
@@ -99,13 +103,21 @@ impl Record {
         }
         let mut blob_bytes = MAX_BYTES.saturating_sub(text.len() as u64);
         let mut messages = Vec::new();
+        let mut unreadable = UnreadableMessages::default();
         for (number, line) in lines {
             let number = number + 1;
             let Some(complete) = line.strip_suffix('\n') else {
                 break;
             };
-            let line: Line<'_> = serde_json::from_str(complete)
-                .map_err(|error| RecordError(format!("line {number} is not an event: {error}")))?;
+            let line: Line<'_> = match serde_json::from_str(complete) {
+                Ok(line) => line,
+                Err(_) if has_other_kind(complete) => continue,
+                Err(error) => {
+                    return Err(RecordError(format!(
+                        "line {number} is not an event: {error}"
+                    )));
+                }
+            };
             let (Some(body), "message") = (line.body, line.kind) else {
                 continue;
             };
@@ -118,8 +130,13 @@ impl Record {
                 }
                 None => body.get().to_owned(),
             };
-            let body = serde_json::from_str(&text)
-                .map_err(|error| RecordError(format!("line {number}: the body: {error}")))?;
+            let body = match serde_json::from_str(&text) {
+                Ok(body) => body,
+                Err(error) => {
+                    unreadable.add(number, &error);
+                    continue;
+                }
+            };
             let message = RecordedMessage {
                 connection: line.conn,
                 is_sent: line.dir == Some("out"),
@@ -134,13 +151,48 @@ impl Record {
                 )));
             }
         }
-        Ok(Self { header, messages })
+        Ok(Self {
+            header,
+            messages,
+            warning: unreadable.warning(),
+        })
     }
 
     /// Returns `true` if secrets were replaced.
     pub(crate) fn is_redacted(&self) -> bool {
         !self.header.redacted.is_empty()
     }
+}
+
+/// Messages whose JSON is valid, but cannot be read: it is too deep, or has half of a surrogate pair.
+#[derive(Debug, Default)]
+struct UnreadableMessages {
+    count: usize,
+    /// The place of the first one and what is wrong with it.
+    first: String,
+}
+
+impl UnreadableMessages {
+    fn add(&mut self, line: usize, error: &serde_json::Error) {
+        if self.count == 0 {
+            self.first = format!("the first one is in line {line}: {error}");
+        }
+        self.count += 1;
+    }
+
+    fn warning(self) -> Option<String> {
+        let Self { count, first } = self;
+        (count > 0).then(|| format!("messages of the record that cannot be read: {count}; {first}"))
+    }
+}
+
+/// Returns `true` for an event that is not a message, whatever its other members are.
+fn has_other_kind(line: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Event {
+        kind: String,
+    }
+    serde_json::from_str(line).is_ok_and(|event: Event| event.kind != "message")
 }
 
 fn read_text(path: &Path, max_bytes: u64) -> Result<String, RecordError> {
@@ -203,6 +255,25 @@ mod tests {
         // A complete line without its end may be truncated, too.
         let text = format!("{HEADER}\n{MESSAGE}\n{MESSAGE}");
         assert_eq!(parse(&text).unwrap().messages.len(), 1);
+    }
+
+    #[test]
+    fn unknown_kinds_may_have_other_members() {
+        let other = r#"{"t":"now","conn":null,"dir":1,"kind":"span","text":[]}"#;
+        let record = parse(&format!("{HEADER}\n{other}\n{MESSAGE}\n")).unwrap();
+        assert_eq!(record.messages.len(), 1);
+        assert_eq!(record.warning, None);
+        let message = other.replace("span", "message");
+        assert!(parse(&format!("{HEADER}\n{message}\n")).is_err());
+    }
+
+    #[test]
+    fn messages_that_cannot_be_read_are_skipped_with_a_warning() {
+        let half = MESSAGE.replace("{\"id\":1}", r#"{"id":"\ud800"}"#);
+        let record = parse(&format!("{HEADER}\n{half}\n{MESSAGE}\n{half}\n")).unwrap();
+        assert_eq!(record.messages.len(), 1);
+        let warning = record.warning.unwrap();
+        assert!(warning.contains("2; the first one is in line 2:"), "{warning}");
     }
 
     #[test]

@@ -20,5 +20,6 @@ pub(super) fn record(messages: &[(bool, Value)]) -> Record {
     Record {
         header,
         messages: messages.collect(),
+        warning: None,
     }
 }
