@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::record::redaction::names::{SecretValue, secret_value};
 use crate::record::redaction::patterns::redact_text;
-use crate::record::redaction::{is_redacted, replacement};
+use crate::record::redaction::{replacement, replacement_len};
 
 /// How deep values may be nested, and JSON within texts counts too. A deeper value is replaced as a whole.
 const MAX_DEPTH: usize = 128;
@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
         };
         if context.secret.is_some() {
             // A record that is read and redacted again does not change.
-            let is_replacement = text.starts_with('[') && is_redacted(&text);
+            let is_replacement = replacement_len(&text) == Some(text.len());
             if !text.is_empty() && !is_replacement {
                 self.replace(raw, &replacement(&text));
             }
@@ -194,6 +194,11 @@ mod tests {
                 r#""credentials":{"user":"[redacted 7 bytes sha256:f52f]"},"#,
                 r#""list":[{"pin_secret":"[redacted 2 bytes sha256:6b51]"}]}"#,
             ),
+        );
+        // Only the exact form is a replacement.
+        check(
+            r#"{"password":"[redacted hunter2"}"#,
+            r#"{"password":"[redacted 17 bytes sha256:cb96]"}"#,
         );
         let harmless = r#"{"progressToken":"a","maxTokens":5,"password":""}"#;
         check(harmless, harmless);

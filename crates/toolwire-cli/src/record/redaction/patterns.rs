@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::record::redaction::names::secret_value;
-use crate::record::redaction::{START, replacement};
+use crate::record::redaction::{START, replacement, replacement_len};
 
 /// The starts of keys of known services, and the shortest length of such a key.
 const KEYS: [(&str, usize); 26] = [
@@ -43,8 +43,14 @@ const MIN_CREDENTIAL: usize = 16;
 const MIN_JWT: usize = 30;
 
 const PEM_START: &str = "-----BEGIN ";
-const PEM_KEY: &str = "PRIVATE KEY-----";
+const PEM_LABEL_END: &str = "-----";
+const PEM_KEY: &str = "PRIVATE KEY";
 const PEM_END: &str = "-----END ";
+
+/// What is between a name and its value in a log. A longer one is before its start.
+const ASSIGNMENTS: [&str; 9] = [
+    "\": \"", "\":\"", "=\"", "='", ":\"", ": \"", ": ", "=", ":",
+];
 
 /// Replaces the secrets in a text.
 pub(in crate::record) fn redact_text(text: &str) -> Cow<'_, str> {
@@ -60,14 +66,14 @@ fn redact(text: &str, has_assignments: bool) -> Cow<'_, str> {
     let mut ranges = private_keys(text);
     ranges.extend(url_passwords(text));
     let words = words(text);
+    ranges.extend(values(text, &words, has_assignments));
     for (index, word) in words.iter().enumerate() {
         let before = index.checked_sub(1).and_then(|index| words.get(index));
         let is_secret = is_key(&text[word.clone()])
             || before.is_some_and(|before| {
-                let name = &text[before.clone()];
+                let scheme = &text[before.clone()];
                 let between = &text[before.end..word.start];
-                is_credential(name, between, &text[word.clone()])
-                    || is_value(text, before, between, has_assignments)
+                is_credential(scheme, between, &text[word.clone()])
             });
         if is_secret {
             ranges.push(word.clone());
@@ -76,30 +82,44 @@ fn redact(text: &str, has_assignments: bool) -> Cow<'_, str> {
     replace(text, ranges)
 }
 
+/// Replaces ranges of a text. Ranges that overlap are replaced as one. Those within an earlier replacement stay.
 fn replace(text: &str, mut ranges: Vec<Range<usize>>) -> Cow<'_, str> {
-    ranges.retain(|range| !range.is_empty() && !is_in_replacement(text, range));
-    if ranges.is_empty() {
+    ranges.sort_by_key(|range| range.start);
+    let mut earlier = replacements(text).peekable();
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        while earlier.next_if(|other| other.end <= range.start).is_some() {}
+        let is_replaced = earlier
+            .peek()
+            .is_some_and(|other| other.contains(&range.start));
+        if range.is_empty() || is_replaced {
+            continue;
+        }
+        match merged.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    if merged.is_empty() {
         return Cow::Borrowed(text);
     }
-    ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     let mut redacted = String::with_capacity(text.len());
     let mut end = 0;
-    for range in ranges {
-        if range.start >= end {
-            redacted.push_str(&text[end..range.start]);
-            redacted.push_str(&replacement(&text[range.clone()]));
-            end = range.end;
-        }
+    for range in merged {
+        redacted.push_str(&text[end..range.start]);
+        redacted.push_str(&replacement(&text[range.clone()]));
+        end = range.end;
     }
     redacted.push_str(&text[end..]);
     Cow::Owned(redacted)
 }
 
-/// Returns `true` if a range is a part of an earlier replacement.
-fn is_in_replacement(text: &str, range: &Range<usize>) -> bool {
-    text[..range.start]
-        .rfind(START)
-        .is_some_and(|start| !text[start..range.start].contains(']'))
+/// Returns the places of earlier replacements.
+fn replacements(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices(START).filter_map(|(start, _)| {
+        let len = replacement_len(&text[start..])?;
+        Some(start..start + len)
+    })
 }
 
 /// Returns the words of a text: what keys and tokens consist of.
@@ -152,18 +172,38 @@ fn is_credential(scheme: &str, between: &str, word: &str) -> bool {
     is_scheme && between == " " && word.len() >= MIN_CREDENTIAL
 }
 
-/// Returns `true` for the value of a name: in the query of a URL, and in a log in every assignment.
-fn is_value(text: &str, name: &Range<usize>, between: &str, has_assignments: bool) -> bool {
-    let before = text[..name.start].chars().next_back();
-    let is_query = between == "=" && matches!(before, Some('?' | '&'));
-    let is_assignment = has_assignments
-        && matches!(
-            between,
-            "=" | ":" | ": " | "=\"" | "='" | ":\"" | ": \"" | "\":\"" | "\": \""
-        );
-    // In `--password`, the name begins with hyphens.
-    let name = text[name.clone()].trim_start_matches('-');
-    (is_query || is_assignment) && secret_value(name).is_some()
+/// Returns the values of names: in the query of a URL, and in a log in every assignment. A value ends at white space, at a
+/// quotation mark, or at the next parameter.
+fn values(text: &str, words: &[Range<usize>], has_assignments: bool) -> Vec<Range<usize>> {
+    let mut values: Vec<Range<usize>> = Vec::new();
+    for word in words {
+        // What looks like a name may be a part of a value.
+        if values.last().is_some_and(|value| word.start < value.end) {
+            continue;
+        }
+        let is_parameter = text[..word.start].ends_with(['?', '&']);
+        let rest = &text[word.end..];
+        let assignments = ASSIGNMENTS
+            .iter()
+            .filter(|assignment| has_assignments || (is_parameter && **assignment == "="));
+        let Some(assignment) = assignments
+            .into_iter()
+            .find(|assignment| rest.starts_with(**assignment))
+        else {
+            continue;
+        };
+        // In `--password`, the name begins with hyphens.
+        let name = text[word.clone()].trim_start_matches('-');
+        let value = &rest[assignment.len()..];
+        if secret_value(name).is_none() || replacement_len(value).is_some() {
+            continue;
+        }
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '&');
+        let len = value.find(is_end).unwrap_or(value.len());
+        let start = word.end + assignment.len();
+        values.push(start..start + len);
+    }
+    values
 }
 
 /// Returns the private keys in PEM form.
@@ -171,14 +211,13 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
     let mut keys = Vec::new();
     let mut from = 0;
     while let Some(start) = text[from..].find(PEM_START).map(|at| from + at) {
-        let line = text[start..].lines().next().unwrap_or_default();
-        let end = text[start..]
-            .find(PEM_END)
-            .map_or(text.len(), |at| start + at);
-        if line.contains(PEM_KEY) {
-            keys.push(start..end);
+        from = start + PEM_START.len();
+        let label = text[from..].find(PEM_LABEL_END).map(|len| &text[from..from + len]);
+        if label.is_some_and(|label| label.contains(PEM_KEY) && !label.contains('\n')) {
+            let end = text[from..].find(PEM_END);
+            from = end.map_or(text.len(), |at| from + at);
+            keys.push(start..from);
         }
-        from = (start + PEM_START.len()).max(end);
     }
     keys
 }
@@ -249,6 +288,36 @@ mod tests {
             "hunter2",
             "?token=",
         );
+    }
+
+    #[test]
+    fn whole_values_are_replaced() {
+        let expected = |value: &str| format!("?a=1&token={}&b=2", replacement(value));
+        for value in ["ab%2Bcd", "ab!cd", "!ab,cd", "(ab)"] {
+            let redacted = redact_text(&format!("?a=1&token={value}&b=2")).into_owned();
+            assert_eq!(redacted, expected(value));
+            assert_eq!(redact_log_line(&redacted), redacted, "again");
+        }
+        let line = redact_log_line("password='hunter2!x' user=bob").into_owned();
+        let expected = format!("password='{}' user=bob", replacement("hunter2!x"));
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn private_key_after_another_block_is_replaced() {
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----";
+        for before in ["-----BEGIN ", "-----BEGIN CERTIFICATE-----\nMIIC\n", "?token=x"] {
+            let redacted = redact_text(&format!("{before}{key} end")).into_owned();
+            assert!(!redacted.contains("MIIE"), "{redacted}");
+            assert!(redacted.ends_with(" end"), "{redacted}");
+        }
+    }
+
+    #[test]
+    fn text_that_only_looks_like_a_replacement_is_replaced() {
+        let redacted = redact_text("[redacted AKIAIOSFODNN7EXAMPLE").into_owned();
+        assert!(!redacted.contains("AKIA"), "{redacted}");
+        assert_eq!(redact_text(&redacted), redacted, "again");
     }
 
     #[test]
