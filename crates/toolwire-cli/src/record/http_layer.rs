@@ -67,8 +67,7 @@ impl HttpClient for RecordingClient {
         let exchange = id_of(request.body());
         let mut line = self.http.line(true, request.headers(), exchange.clone());
         line.method = Some(request.method().to_string());
-        // The query may contain secrets.
-        line.path = Some(request.uri().path().to_owned());
+        line.path = Some(recorded_path(request.uri(), self.http.recorder.redacts()));
         self.http.recorder.write(line);
         Box::pin(async move {
             let response = self.inner.send(request).await?;
@@ -90,6 +89,15 @@ fn id_of(body: &[u8]) -> Option<Value> {
     }
     let message = serde_json::from_slice::<MessageId>(body).ok()?;
     Some(message.id)
+}
+
+/// Returns the path of an address. The query is never recorded, because it may contain secrets.
+fn recorded_path(address: &Uri, redacts: bool) -> String {
+    if redacts {
+        redact_text(address.path()).into_owned()
+    } else {
+        address.path().to_owned()
+    }
 }
 
 fn recorded_headers(headers: &HeaderMap, redacts: bool) -> Map<String, Value> {
@@ -132,6 +140,7 @@ mod tests {
             "dpop",
             "mcp-session-id",
             "mcp-param-password",
+            "mcp-param-city",
         ] {
             headers.insert(name, HeaderValue::from_static("hunter2"));
         }
@@ -142,6 +151,16 @@ mod tests {
         assert!(!recorded.contains("hunter2"), "{recorded}");
         assert!(recorded.contains("application/json"), "{recorded}");
         let unredacted = Value::Object(recorded_headers(&headers, false)).to_string();
-        assert_eq!(unredacted.matches("hunter2").count(), 8, "{unredacted}");
+        assert_eq!(unredacted.matches("hunter2").count(), 9, "{unredacted}");
+    }
+
+    #[test]
+    fn keys_in_a_path_are_replaced() {
+        let key = format!("ghp_{}", "a".repeat(36));
+        let address: Uri = format!("http://example.com/mcp/{key}?a=b").parse().unwrap();
+        let recorded = recorded_path(&address, true);
+        assert!(!recorded.contains(&key), "{recorded}");
+        assert_eq!(recorded_path(&address, false), format!("/mcp/{key}"));
+        assert_eq!(recorded_path(&Uri::from_static("/mcp"), true), "/mcp");
     }
 }

@@ -24,12 +24,13 @@ const AFTER_LENGTH: &str = " bytes sha256:";
 const DIGEST_DIGITS: usize = 4;
 
 /// What a redacted record lists in its header.
-pub(super) const REDACTED: [&str; 8] = [
+pub(super) const REDACTED: [&str; 9] = [
     "authorization",
     "cookie",
     "set-cookie",
     "dpop",
     "mcp-session-id",
+    "mcp-param-*",
     "members: password, secret, token, api_key, credential, requestState",
     "texts: JWT, keys of known services, private keys, passwords in URLs",
     "headers given by the user",

@@ -26,6 +26,9 @@ const PARTS: [&str; 10] = [
 /// Names that end like a secret, but are not one.
 const HARMLESS: [&str; 3] = ["progresstoken", "pagetoken", "nextpagetoken"];
 
+/// The start of headers with a copy of an argument. The name of the argument says nothing about its value.
+const PARAMETER_HEADER: &str = "mcp-param-";
+
 /// Headers with secrets that the names of members do not cover.
 const HEADERS: [&str; 6] = [
     "cookie",
@@ -52,6 +55,10 @@ pub(super) fn secret_value(name: &str) -> Option<SecretValue> {
 
 /// Returns `true` if the value of a header is a secret.
 pub(in crate::record) fn is_secret_header(name: &str) -> bool {
+    let start = name.get(..PARAMETER_HEADER.len());
+    if start.is_some_and(|start| start.eq_ignore_ascii_case(PARAMETER_HEADER)) {
+        return true;
+    }
     HEADERS
         .iter()
         .any(|header| header.eq_ignore_ascii_case(name))
@@ -93,6 +100,7 @@ mod tests {
             "DPoP",
             "Mcp-Session-Id",
             "x-api-key",
+            "Mcp-Param-Region",
         ] {
             assert!(is_secret_header(name), "{name}");
         }
