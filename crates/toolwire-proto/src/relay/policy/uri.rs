@@ -61,7 +61,10 @@ impl UriPattern {
     pub fn may_match(&self, text: &str) -> bool {
         self.written.matches(text)
             || match normalize(text) {
-                Some(normal) => self.normal_pattern().matches(&normal),
+                Some(normal) => {
+                    let pattern = self.normal_pattern();
+                    pattern.matches(&normal) || pattern.matches(without_query(&normal))
+                }
                 None => may_have_start(text, literal_start(self.written.as_str())),
             }
     }
@@ -106,27 +109,45 @@ pub fn may_start(text: &str, start: &str) -> bool {
         }
 }
 
-/// Returns the normal form of a URI or path. Returns `None` if it has a segment `..`, so that its meaning depends on its
-/// reader.
+/// Returns the normal form of a URI or path. Returns `None` if it has a segment `..` or a control character, so that its
+/// meaning depends on its reader.
 ///
 /// In the normal form (RFC 3986, section 6.2.2), percent-encoded characters are decoded, except `*` and `?`, which have a
 /// meaning in patterns. A backslash is a slash. Empty segments and segments `.` are removed. The scheme and the authority are
 /// in lower case, and a path directly after the scheme has an empty authority.
 #[must_use]
 pub fn normalize(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains(['/', '\\', '%', ':']) {
+    let is_plain = !text.contains(|c: char| matches!(c, '/' | '\\' | '%' | ':') || c.is_control());
+    if is_plain {
         return (text != "..").then_some(Cow::Borrowed(text));
     }
     let decoded = decode(text)?;
-    if decoded.split('/').any(|segment| segment == "..") {
+    // Some readers drop control characters (WHATWG URL, section 4.4).
+    if decoded.contains(char::is_control) {
+        return None;
+    }
+    if decoded
+        .split(['/', '?', '#'])
+        .any(|segment| segment == "..")
+    {
         return None;
     }
     let normal = resolve(&decoded);
+    // `./file:/a` is a path, but `file:/a` is a URI.
+    if resolve(&normal) != normal {
+        return None;
+    }
     Some(if normal == text {
         Cow::Borrowed(text)
     } else {
         Cow::Owned(normal)
     })
+}
+
+/// Returns a text without its query, its fragment and slashes at its end, which many readers of a URI ignore.
+fn without_query(text: &str) -> &str {
+    let end = text.find(['?', '#']).unwrap_or(text.len());
+    text[..end].trim_end_matches('/')
 }
 
 /// Decodes all levels of percent-encoding, and replaces backslashes. Returns `None` if there are too many levels.
@@ -267,8 +288,14 @@ mod tests {
             "file:///a/%2e%2E/b",
             "/a/.%2e",
             "a\\..",
+            "./F:",
             "file:///a/%252e%252e/b",
             "/a/%252525252561",
+            "/a/.\t./b",
+            "/a/%00",
+            "a\n",
+            "file:///a/..#",
+            "file:///a/..?b",
         ] {
             check(text, None);
         }
@@ -297,6 +324,9 @@ mod tests {
         check("file:///s/*", "file:///%73/a", false, true);
         check("file:///s/*", "file://///s/a", false, true);
         check("file:///s/*", "File:/s/a", false, true);
+        check("file:///s/*", "file:///t/.\t./s/a", false, true);
+        check("file:///s", "file:///s#a", false, true);
+        check("file:///s", "file:///s/?a", false, true);
         check("note://a%2Fb", "note://a%2Fb", true, true);
         check("note://a%2Fb", "note://a/b", false, true);
         check("File:///s//*", "file:///s/a", false, true);
