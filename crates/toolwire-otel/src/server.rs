@@ -38,6 +38,7 @@ impl Telemetry {
     async fn record_exchange(&self, request: &mut Request, next: Next<'_>) -> Outcome {
         let recording = self.start_exchange(request);
         let context = recording.context.clone();
+        let is_new_session = starts_session(request);
         if is_stream(request.method()) {
             return record_opening(recording, request, next).await;
         }
@@ -58,7 +59,7 @@ impl Telemetry {
             }
             None => Ending::default(),
         };
-        if request.method() == "initialize" && ending.error_type.is_none() {
+        if is_new_session && ending.error_type.is_none() {
             record_session(&recording, request);
         }
         recording.end(&ending);
@@ -153,6 +154,14 @@ async fn record_opening(recording: Recording, request: &mut Request, next: Next<
         recording.end(&outcome.error().map(Ending::of_error).unwrap_or_default());
     }
     outcome
+}
+
+/// Returns `true` if a request initializes a connection for the first time. A client may repeat `initialize`.
+fn starts_session(request: &Request) -> bool {
+    let connection = request.scope().connection_state();
+    request.method() == "initialize"
+        && request.scope().connection_token().is_none()
+        && connection.is_some_and(|connection| !connection.is_initialize_processed())
 }
 
 /// Records the duration of the session that a request has initialized, when it ends.
