@@ -201,11 +201,20 @@ impl UpstreamConnector {
         is_failure: impl FnOnce(&Error) -> bool,
     ) -> Result<UpstreamConnection, Error> {
         self.check_open()?;
-        let _first = match self.is_process.get() {
-            Some(_) => None,
-            None => Some(self.first.lock().await),
-        };
-        let (permit, attempt) = match self.free(owner, at_limit).await? {
+        let deadline = Instant::now() + self.upstream.timeout.min(CONNECTION_WAIT);
+        // The first connection shows which limit applies, so the others wait for it.
+        let mut first = None;
+        if self.is_process.get().is_none() {
+            let locked = tokio::time::timeout_at(deadline, self.first.lock()).await;
+            first = Some(locked.map_err(|_| self.limit_error())?);
+        }
+        if self.is_process.get().is_some() {
+            first = None;
+        }
+        let found = self.free(owner, at_limit, deadline).await;
+        // This request may have been woken for a connection that it does not use.
+        let found = found.inspect_err(|_| self.retry_waiting());
+        let (permit, attempt) = match found? {
             Free::Session(session) => return Ok(session),
             Free::Permit(permit, attempt) => (permit, attempt),
         };
@@ -223,6 +232,7 @@ impl UpstreamConnector {
         self.is_process.get_or_init(|| client.starts_process());
         permit.set_client(client);
         connection.permit = Some(Arc::new(permit));
+        drop(first);
         // The relay may have been closed in the meantime.
         self.check_open()?;
         Ok(connection)
@@ -239,8 +249,8 @@ impl UpstreamConnector {
         &self,
         owner: Option<&SessionOwner>,
         at_limit: AtLimit,
+        deadline: Instant,
     ) -> Result<Free<'_>, Error> {
-        let deadline = Instant::now() + self.upstream.timeout.min(CONNECTION_WAIT);
         loop {
             let mut freed = pin!(self.open.freed());
             // Registered before the checks, so that no release is missed.
@@ -255,7 +265,7 @@ impl UpstreamConnector {
             // Others may try while this request waits.
             drop(attempt);
             // Dropping an unused connection closes it.
-            let is_freed = self.take_unused().map(drop).is_some() || self.open.is_closing();
+            let is_freed = self.open.is_closing() || self.take_unused().map(drop).is_some();
             let may_wait = is_freed || at_limit == AtLimit::Wait;
             if !may_wait || tokio::time::timeout_at(deadline, freed).await.is_err() {
                 return Err(self.limit_error());
