@@ -273,7 +273,10 @@ mod tests {
         let record = parse(&format!("{HEADER}\n{half}\n{MESSAGE}\n{half}\n")).unwrap();
         assert_eq!(record.messages.len(), 1);
         let warning = record.warning.unwrap();
-        assert!(warning.contains("2; the first one is in line 2:"), "{warning}");
+        assert!(
+            warning.contains("2; the first one is in line 2:"),
+            "{warning}"
+        );
     }
 
     #[test]

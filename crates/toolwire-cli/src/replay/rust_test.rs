@@ -237,8 +237,7 @@ mod tests {
 
     /// Returns a connection of a client with this version, which calls a tool.
     fn connection(version: &str, tool: &str) -> Vec<(bool, Value)> {
-        let initialize =
-            json!({"id": 1, "method": "initialize", "params": {"capabilities": {}}});
+        let initialize = json!({"id": 1, "method": "initialize", "params": {"capabilities": {}}});
         let call = json!({"id": 2, "method": "tools/call", "params": {"name": tool}});
         vec![
             (true, initialize),

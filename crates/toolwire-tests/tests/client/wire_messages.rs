@@ -1,6 +1,6 @@
 //! The listener for every message of a client.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use toolwire::testing::ScriptedServer;
@@ -8,19 +8,23 @@ use toolwire::{Client, ClientBuilder, ProtocolVersion};
 
 type Seen = Arc<Mutex<Vec<(bool, Value)>>>;
 
+fn lock(seen: &Seen) -> MutexGuard<'_, Vec<(bool, Value)>> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn listening() -> (ClientBuilder, Seen) {
     let seen = Seen::default();
     let listener = Arc::clone(&seen);
     let builder = Client::builder("test", "1.0.0").on_wire_message(move |message| {
         let body = serde_json::from_slice(message.bytes).unwrap_or_default();
-        listener.lock().unwrap().push((message.is_sent, body));
+        lock(&listener).push((message.is_sent, body));
     });
     (builder, seen)
 }
 
 /// Returns the methods of the messages, or their ids, with the direction.
 fn outline(seen: &Seen) -> Vec<String> {
-    let seen = seen.lock().unwrap();
+    let seen = lock(seen);
     let line = |(is_sent, body): &(bool, Value)| {
         let what = body["method"].as_str().unwrap_or("response");
         format!("{} {what}", if *is_sent { "sent" } else { "received" })

@@ -212,7 +212,9 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
     let mut from = 0;
     while let Some(start) = text[from..].find(PEM_START).map(|at| from + at) {
         from = start + PEM_START.len();
-        let label = text[from..].find(PEM_LABEL_END).map(|len| &text[from..from + len]);
+        let label = text[from..]
+            .find(PEM_LABEL_END)
+            .map(|len| &text[from..from + len]);
         if label.is_some_and(|label| label.contains(PEM_KEY) && !label.contains('\n')) {
             let end = text[from..].find(PEM_END);
             from = end.map_or(text.len(), |at| from + at);
@@ -306,7 +308,11 @@ mod tests {
     #[test]
     fn private_key_after_another_block_is_replaced() {
         let key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----";
-        for before in ["-----BEGIN ", "-----BEGIN CERTIFICATE-----\nMIIC\n", "?token=x"] {
+        for before in [
+            "-----BEGIN ",
+            "-----BEGIN CERTIFICATE-----\nMIIC\n",
+            "?token=x",
+        ] {
             let redacted = redact_text(&format!("{before}{key} end")).into_owned();
             assert!(!redacted.contains("MIIE"), "{redacted}");
             assert!(redacted.ends_with(" end"), "{redacted}");
