@@ -24,10 +24,11 @@ const IN_PROCESS: f64 = 10_905.0;
 
 /// The same over HTTP, with the whole transport: 2026-07-28, and in a session of 2025-11-25.
 const HTTP: f64 = 20_325.0;
-const HTTP_IN_SESSION: f64 = 19_469.0;
+const HTTP_IN_SESSION: f64 = 19_343.0;
 
-/// The same over stdio, with all calls at once.
-const STDIO: f64 = 8_642.0;
+/// The same over stdio, with all calls at once. The scheduler decides how many calls are read at a time, so this figure
+/// varies by 3 %.
+const STDIO: f64 = 9_007.0;
 
 const COUNTING: Counting = Counting::new(100, 600);
 const MODERN: Workload = Workload::new(Era::Modern, Kind::Echo, 100);
