@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The crate uses only the API of OpenTelemetry. The program sets the providers, and decides where the data goes. Without
-//! a provider, a request costs one comparison more than without the middleware.
+//! a provider, nothing is recorded.
 //!
 //! * [`Telemetry`] is a middleware of servers and of clients.
 //! * [`Redaction`] decides what recorded arguments and results contain. By default they are not recorded.

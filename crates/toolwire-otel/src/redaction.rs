@@ -24,7 +24,8 @@ const SECRET_NAMES: [&str; 9] = [
 /// Which values are replaced in recorded arguments and results.
 ///
 /// The values of members whose name contains `authorization`, `api_key`, `credential`, `password`, `private_key`, `secret`
-/// or `token`, in any case, are always replaced, at every depth. So are `data` and `blob`, which contain bytes.
+/// or `token`, in any case, are always replaced, at every depth. So are `data` and `blob`, which contain bytes. JSON within a
+/// text is not searched.
 ///
 /// ```
 /// use toolwire_otel::Redaction;

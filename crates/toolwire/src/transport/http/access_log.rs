@@ -1,4 +1,4 @@
-//! The access log: a record of each HTTP request, when the last byte of its response was passed to the connection.
+//! The access log: a record of each HTTP request, when its stream has ended, or before its complete response is written.
 //!
 //! A record has no header fields, no query and no arguments. The session is recorded by a digest, because its id is a
 //! credential.
@@ -41,7 +41,7 @@ pub struct AccessRecord {
     pub name: Option<String>,
     /// The status of the response. `None` if the client disconnected before it was known.
     pub status: Option<u16>,
-    /// The bytes of the response body that were passed to the connection.
+    /// The bytes of the response body. A client that disconnects may not have received all of a complete response.
     pub bytes: u64,
     /// The time until the end of the response. For an event stream, until the stream ended.
     pub duration: Duration,

@@ -219,7 +219,7 @@ impl HttpOptions {
         self
     }
 
-    /// Calls a function for each HTTP request, after the last byte of its response. It should not block. If it panics, the
+    /// Calls a function for each HTTP request, when its response is complete. It should not block. If it panics, the
     /// record is lost and the request is not affected. Default: no access log.
     ///
     /// ```
