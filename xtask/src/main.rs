@@ -5,6 +5,7 @@
 mod bench;
 mod conformance;
 mod hello;
+mod page;
 mod peers;
 mod programs;
 mod releases;
@@ -19,6 +20,8 @@ const USAGE: &str = "usage: cargo xtask <task>
 
   test    build the command, install the peers and the suite, run every test
   peers   install the independent clients and servers for the interop tests
+  page    install the packages of the page of `toolwire inspect`, check its types and build it;
+          with `--check`, compare the build with the committed one
   conformance server|client|authorization
           install the official suite and run it with toolwire's server, client or authorization server
   bench   compare toolwire with its peers; `bench peers --help` lists the options;
@@ -35,6 +38,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["test"] => suite::test(&root),
         ["peers"] => peers::install(&root),
+        ["page"] => page::build(&root),
+        ["page", "--check"] => page::check(&root),
         [
             "conformance",
             subject @ ("server" | "client" | "authorization"),

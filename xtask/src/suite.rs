@@ -5,6 +5,7 @@ use std::process::Command;
 use std::thread::{self, ScopedJoinHandle};
 
 use crate::conformance;
+use crate::page;
 use crate::peers::{self, Toolchain};
 use crate::programs;
 use crate::releases;
@@ -70,7 +71,10 @@ pub(crate) fn ci(root: &Path) -> Outcome {
     run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
     thread::scope(|scope| {
         // The installations wait for the network most of the time.
-        let installing = scope.spawn(|| install_packages(root, &toolchain));
+        let installing = scope.spawn(|| {
+            install_packages(root, &toolchain)?;
+            page::check(root)
+        });
         run(&mut ci_cargo(root, &[ALL_TESTS, &["--no-run"]].concat()))?;
         join(installing, "the installation of the peers")
     })?;
@@ -174,6 +178,7 @@ fn install_packages(root: &Path, toolchain: &Toolchain) -> Outcome {
     programs::chromium()?;
     programs::REDIS.find_or_install()?;
     programs::HAPROXY.find_or_install()?;
+    page::install(root, toolchain)?;
     peers::install_packages(root, toolchain)?;
     conformance::install(root, toolchain)
 }

@@ -1,0 +1,98 @@
+// The types of the HTTP interface.
+
+import type { Json, JsonObject } from "./json";
+
+export type ListKind = "tools" | "prompts" | "resources" | "templates";
+
+/** A tool, prompt, resource or template, as the server sent it. */
+export type Item = JsonObject;
+
+export interface Target {
+  transport: "http" | "stdio";
+  label: string;
+  url?: string;
+  command?: string[];
+}
+
+export interface Faults {
+  delayMs: number;
+  cutAfterBytes: number | null;
+  expiredToken: boolean;
+}
+
+export interface Settings {
+  era: "auto" | "modern" | "legacy";
+  logLevel: string | null;
+  roots: string[];
+  elicitation: boolean;
+  sampling: boolean;
+  faults: Faults;
+}
+
+export interface Connection {
+  status: "connecting" | "connected" | "failed";
+  /** Changes with each new connection. */
+  number?: number;
+  error?: string;
+  advice?: string;
+  era?: "modern" | "legacy";
+  version?: string;
+}
+
+export interface CallSummary {
+  id: number;
+  method: string;
+  name?: string;
+  state: "running" | "done" | "cancelled";
+  tookMs?: number;
+  failed?: boolean;
+  progress?: { progress: number; total?: number; message?: string };
+}
+
+export interface CallOutcome extends CallSummary {
+  bytes?: number;
+  result?: Json;
+  error?: { code?: number; message: string; data?: Json; advice?: string };
+}
+
+export interface InputRequest {
+  id: number;
+  kind: "form" | "url" | "sampling";
+  params: JsonObject;
+  call?: number;
+}
+
+export interface ServerDetails {
+  info?: { name: string; title?: string; version: string };
+  capabilities: JsonObject;
+  instructions?: string;
+  versions: string[];
+}
+
+export interface State {
+  toolwire: string;
+  /** A later state has a greater number. */
+  number: number;
+  target: Target;
+  connection: Connection;
+  server?: ServerDetails;
+  settings: Settings;
+  subscriptions: string[];
+  calls: CallSummary[];
+  inputs: InputRequest[];
+}
+
+/** One line of the log. `text` is its beginning. */
+export interface LogEntry {
+  seq: number;
+  /** Microseconds since the start of the command. */
+  t: number;
+  kind: "message" | "http" | "stderr" | "note";
+  dir?: "out" | "in";
+  method?: string;
+  id?: string;
+  bytes: number;
+  text: string;
+  /** The method of the request that a response belongs to. The page adds it. */
+  request?: string;
+}

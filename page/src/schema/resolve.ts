@@ -1,0 +1,158 @@
+// Reads JSON Schema for forms: references, types, variants, and values to start with.
+
+import { clone, isObject, type Json, type JsonObject } from "../json";
+
+export type Schema = JsonObject;
+
+/** The schema without constraints. */
+const ANYTHING: Schema = {};
+
+/** Follows the references of a schema. A cycle of references alone, or one to another document, is no constraint. */
+export function resolve(schema: Json | undefined, root: Schema): Schema {
+  let current = schema;
+  for (let steps = 0; steps < 32; steps++) {
+    if (!isObject(current)) return ANYTHING;
+    const reference = current.$ref ?? current.$dynamicRef;
+    if (typeof reference !== "string") return merged(current, root);
+    const target = lookUp(reference, root);
+    if (!isObject(target)) return ANYTHING;
+    // Members beside the reference, such as a description, are more specific.
+    const { $ref: _reference, $dynamicRef: _dynamic, ...others } = current;
+    current = { ...target, ...others };
+  }
+  return ANYTHING;
+}
+
+/** Joins the members of `allOf` into one schema, as far as a form needs it. */
+function merged(schema: Schema, root: Schema): Schema {
+  if (!Array.isArray(schema.allOf) || schema.allOf.length === 0) return schema;
+  const { allOf, ...own } = schema;
+  let result: Schema = {};
+  for (const part of [...allOf, own]) {
+    const next = part === own ? own : resolve(part, root);
+    const properties = { ...asObject(result.properties), ...asObject(next.properties) };
+    const required = [...asArray(result.required), ...asArray(next.required)];
+    result = { ...result, ...next };
+    if (Object.keys(properties).length > 0) result.properties = properties;
+    if (required.length > 0) result.required = required;
+  }
+  return result;
+}
+
+function lookUp(reference: string, root: Schema): Json | undefined {
+  if (!reference.startsWith("#")) return undefined;
+  if (reference === "#") return root;
+  if (!reference.startsWith("#/")) return anchored(reference.slice(1), root);
+  let current: Json | undefined = root;
+  for (const part of reference.slice(2).split("/")) {
+    const name = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (Array.isArray(current)) current = current[Number(name)];
+    else if (isObject(current) && Object.hasOwn(current, name)) current = current[name];
+    else return undefined;
+  }
+  return current;
+}
+
+function anchored(name: string, root: Schema): Json | undefined {
+  const definitions = [...Object.values(asObject(root.$defs)), ...Object.values(asObject(root.definitions))];
+  return definitions.find((one) => isObject(one) && (one.$anchor === name || one.$dynamicAnchor === name));
+}
+
+export const asObject = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
+export const asArray = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
+
+/** Returns the types that a schema names or implies. */
+export function typesOf(schema: Schema): string[] {
+  if (typeof schema.type === "string") return [schema.type];
+  if (Array.isArray(schema.type)) return schema.type.map(String);
+  if (schema.properties !== undefined) return ["object"];
+  if (schema.items !== undefined || schema.prefixItems !== undefined) return ["array"];
+  return [];
+}
+
+/** The alternatives of a schema, or undefined if it has none. `null` is an alternative of its own. */
+export function variantsOf(schema: Schema, root: Schema): Schema[] | undefined {
+  const given = Array.isArray(schema.oneOf) ? schema.oneOf : Array.isArray(schema.anyOf) ? schema.anyOf : undefined;
+  if (given && given.length > 0) {
+    if (choicesOf(schema, root)) return undefined;
+    return given.map((one) => {
+      const { oneOf: _one, anyOf: _any, title: _title, description: _description, ...shared } = schema;
+      return { ...shared, ...resolve(one, root) };
+    });
+  }
+  const types = typesOf(schema);
+  if (types.length > 1) return types.map((type) => ({ ...schema, type }));
+  return undefined;
+}
+
+export interface Choice {
+  value: Json;
+  label: string;
+}
+
+/** Returns the values of an enumeration: `enum`, or alternatives with one value each. */
+export function choicesOf(schema: Schema, root: Schema): Choice[] | undefined {
+  if (Array.isArray(schema.enum)) {
+    const names = asArray(schema.enumNames);
+    return schema.enum.map((value, index) => ({ value, label: labelOf(names[index] ?? value) }));
+  }
+  if ("const" in schema) return [{ value: schema.const as Json, label: labelOf(schema.const as Json) }];
+  const given = Array.isArray(schema.oneOf) ? schema.oneOf : Array.isArray(schema.anyOf) ? schema.anyOf : [];
+  const choices = given.map((one) => resolve(one, root));
+  if (choices.length === 0 || !choices.every((one) => "const" in one)) return undefined;
+  return choices.map((one) => {
+    const value = one.const as Json;
+    return { value, label: typeof one.title === "string" ? one.title : labelOf(value) };
+  });
+}
+
+export const labelOf = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** Returns a short name of a variant for the chooser. */
+export function variantLabel(schema: Schema, index: number): string {
+  if (typeof schema.title === "string") return schema.title;
+  // A member with one value tells variants of objects apart.
+  for (const [name, member] of Object.entries(asObject(schema.properties))) {
+    const value = asObject(member).const ?? asArray(asObject(member).enum)[0];
+    if (value !== undefined) return `${name}: ${labelOf(value)}`;
+  }
+  const types = typesOf(schema);
+  return types.length > 0 ? types.join(" or ") : `variant ${index + 1}`;
+}
+
+/** Returns the value that a form starts with. Members that are not required are absent. */
+export function initialValue(schema: Json | undefined, root: Schema, depth = 0): Json {
+  const resolved = resolve(schema, root);
+  if (resolved.default !== undefined) return clone(resolved.default);
+  const choices = choicesOf(resolved, root);
+  if (choices?.[0]) return choices[0].value;
+  const variants = variantsOf(resolved, root);
+  if (variants?.[0]) return depth > 16 ? null : initialValue(variants[0], root, depth + 1);
+  switch (typesOf(resolved)[0]) {
+    case "object": {
+      const value: JsonObject = {};
+      const required = asArray(resolved.required);
+      for (const [name, member] of Object.entries(asObject(resolved.properties))) {
+        const hasDefault = resolve(member, root).default !== undefined;
+        // A cycle of required members ends here, and the user sees that the value is incomplete.
+        if ((required.includes(name) || hasDefault) && depth < 16) {
+          value[name] = initialValue(member, root, depth + 1);
+        }
+      }
+      return value;
+    }
+    case "array":
+      return [];
+    case "boolean":
+      return false;
+    case "number":
+    case "integer":
+      return typeof resolved.minimum === "number" ? resolved.minimum : 0;
+    case "null":
+      return null;
+    case "string":
+      return "";
+    default:
+      return depth === 0 ? {} : "";
+  }
+}

@@ -1,0 +1,127 @@
+// Checks a value against the common keywords of JSON Schema. Other keywords are not checked.
+
+import { equal, isObject, isRawNumber, numberText, type Json } from "../json";
+import { asArray, asObject, resolve, typesOf, type Schema } from "./resolve";
+
+export interface Violation {
+  path: string;
+  message: string;
+}
+
+/** The maximum number of violations that are reported, and the maximum depth of a value that is checked. */
+const MAX_VIOLATIONS = 20;
+const MAX_DEPTH = 64;
+
+export function validate(value: Json | undefined, schema: Json | undefined, root: Schema): Violation[] {
+  const found: Violation[] = [];
+  check(value, schema, root, "", found, 0);
+  return found;
+}
+
+export const matches = (value: Json | undefined, schema: Schema, root: Schema): boolean =>
+  validate(value, schema, root).length === 0;
+
+function typeOf(value: Json | undefined): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  if (isRawNumber(value)) return "number";
+  return typeof value;
+}
+
+function hasType(value: Json | undefined, type: string): boolean {
+  if (type === "integer") {
+    const text = numberText(value);
+    return text !== undefined && Number.isInteger(Number(text));
+  }
+  return typeOf(value) === type;
+}
+
+function check(
+  value: Json | undefined,
+  given: Json | undefined,
+  root: Schema,
+  path: string,
+  found: Violation[],
+  depth: number,
+): void {
+  if (found.length >= MAX_VIOLATIONS || depth > MAX_DEPTH) return;
+  const fail = (message: string) => found.push({ path: path || "/", message });
+  if (given === false) {
+    fail("is not permitted");
+    return;
+  }
+  const schema = resolve(given, root);
+  const types = schema.type === undefined ? [] : typesOf(schema);
+  if (types.length > 0 && !types.some((type) => hasType(value, type))) {
+    fail(`is ${typeOf(value)}, not ${types.join(" or ")}`);
+    return;
+  }
+  if (Array.isArray(schema.enum) && !schema.enum.some((one) => equal(one, value))) fail("is not one of the values");
+  if ("const" in schema && !equal(schema.const, value)) fail(`is not ${JSON.stringify(schema.const)}`);
+  const branches = (keyword: string) => asArray(schema[keyword]).filter((one) => branchMatches(value, one, root, depth));
+  if (Array.isArray(schema.anyOf) && branches("anyOf").length === 0) fail("matches no variant");
+  if (Array.isArray(schema.oneOf)) {
+    const count = branches("oneOf").length;
+    if (count !== 1) fail(count === 0 ? "matches no variant" : "matches more than one variant");
+  }
+  checkNumber(value, schema, fail);
+  if (typeof value === "string") checkString(value, schema, fail);
+  if (Array.isArray(value)) checkArray(value, schema, root, path, found, fail, depth);
+  if (isObject(value)) {
+    for (const name of asArray(schema.required).map(String)) {
+      if (!Object.hasOwn(value, name)) fail(`has no member \`${name}\``);
+    }
+    const properties = asObject(schema.properties);
+    for (const [name, member] of Object.entries(value)) {
+      const rule = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
+      if (rule === undefined || rule === true) continue;
+      check(member, rule, root, `${path}/${name}`, found, depth + 1);
+    }
+  }
+}
+
+function branchMatches(value: Json | undefined, schema: Json, root: Schema, depth: number): boolean {
+  const found: Violation[] = [];
+  check(value, schema, root, "", found, depth + 1);
+  return found.length === 0;
+}
+
+function checkNumber(value: Json | undefined, schema: Schema, fail: (message: string) => void): void {
+  const text = numberText(value);
+  if (text === undefined) return;
+  const number = Number(text);
+  const limit = (keyword: string) => {
+    const given = numberText(schema[keyword]);
+    return given === undefined ? undefined : Number(given);
+  };
+  const [minimum, maximum] = [limit("minimum"), limit("maximum")];
+  const [above, below] = [limit("exclusiveMinimum"), limit("exclusiveMaximum")];
+  if (minimum !== undefined && number < minimum) fail(`is less than ${minimum}`);
+  if (maximum !== undefined && number > maximum) fail(`is greater than ${maximum}`);
+  if (above !== undefined && number <= above) fail(`is not greater than ${above}`);
+  if (below !== undefined && number >= below) fail(`is not less than ${below}`);
+}
+
+function checkString(value: string, schema: Schema, fail: (message: string) => void): void {
+  const length = [...value].length;
+  if (typeof schema.minLength === "number" && length < schema.minLength) fail(`is shorter than ${schema.minLength}`);
+  if (typeof schema.maxLength === "number" && length > schema.maxLength) fail(`is longer than ${schema.maxLength}`);
+}
+
+function checkArray(
+  value: Json[],
+  schema: Schema,
+  root: Schema,
+  path: string,
+  found: Violation[],
+  fail: (message: string) => void,
+  depth: number,
+): void {
+  if (typeof schema.minItems === "number" && value.length < schema.minItems) fail(`has less than ${schema.minItems} items`);
+  if (typeof schema.maxItems === "number" && value.length > schema.maxItems) fail(`has more than ${schema.maxItems} items`);
+  const first = asArray(schema.prefixItems);
+  value.forEach((item, index) => {
+    const rule = first[index] ?? schema.items;
+    if (rule !== undefined && !Array.isArray(rule)) check(item, rule, root, `${path}/${index}`, found, depth + 1);
+  });
+}

@@ -1,0 +1,189 @@
+// The same request as a command, as an HTTP request, and in three languages.
+
+import { compact, format, type Json, type JsonObject } from "./json";
+import type { State } from "./model";
+
+export interface Exchange {
+  kind: "tools" | "prompts" | "resources";
+  /** The name of the tool or prompt, or the URI. */
+  name: string;
+  arguments: JsonObject;
+}
+
+export interface Snippet {
+  title: string;
+  text: string;
+}
+
+const METHODS = { tools: "tools/call", prompts: "prompts/get", resources: "resources/read" };
+
+export function methodOf(exchange: Exchange): string {
+  return METHODS[exchange.kind];
+}
+
+export function paramsOf(exchange: Exchange): JsonObject {
+  return exchange.kind === "resources"
+    ? { uri: exchange.name }
+    : { name: exchange.name, arguments: exchange.arguments };
+}
+
+export function snippets(exchange: Exchange, state: State): Snippet[] {
+  return [
+    { title: "toolwire", text: command(exchange, state) },
+    { title: "curl", text: curl(exchange, state) },
+    { title: "Rust test", text: rust(exchange, state) },
+    { title: "TypeScript", text: typescript(exchange, state) },
+    { title: "Python", text: python(exchange, state) },
+  ];
+}
+
+/** Returns a word for a POSIX shell. */
+export function shellWord(text: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function command(exchange: Exchange, state: State): string {
+  const words = ["toolwire", { tools: "call", prompts: "prompt", resources: "read" }[exchange.kind]];
+  const { url, command } = state.target;
+  if (url) words.push(url);
+  words.push(exchange.name);
+  if (exchange.kind !== "resources") words.push("--args", compact(exchange.arguments));
+  if (state.settings.era !== "auto") words.push("--era", state.settings.era);
+  if (command) words.push("--", ...command);
+  return words.map(shellWord).join(" ");
+}
+
+function curl(exchange: Exchange, state: State): string {
+  const { url, command } = state.target;
+  if (!url) {
+    const server = (command ?? []).map(shellWord).join(" ");
+    return `# The server has no address. Give it one first:\ntoolwire proxy --listen 127.0.0.1:8080 -- ${server}`;
+  }
+  const version = state.connection.version ?? "2026-07-28";
+  const method = methodOf(exchange);
+  const line = (headers: string[], body: Json) =>
+    [
+      `curl -sS ${shellWord(url)}`,
+      ...["Content-Type: application/json", "Accept: application/json, text/event-stream", ...headers].map(
+        (header) => `-H ${header.includes("$") ? `"${header}"` : shellWord(header)}`,
+      ),
+      `-d ${shellWord(compact(body))}`,
+    ].join(" \\\n  ");
+  if (state.connection.era === "modern") {
+    const prefix = "io.modelcontextprotocol/";
+    const meta = {
+      [`${prefix}protocolVersion`]: version,
+      [`${prefix}clientInfo`]: { name: "curl", version: "1" },
+      [`${prefix}clientCapabilities`]: {},
+    };
+    const headers = [`MCP-Protocol-Version: ${version}`, `Mcp-Method: ${method}`, `Mcp-Name: ${headerValue(exchange.name)}`];
+    return line(headers, { jsonrpc: "2.0", id: 1, method, params: { ...paramsOf(exchange), _meta: meta } });
+  }
+  const initialize = line([], {
+    jsonrpc: "2.0",
+    id: 0,
+    method: "initialize",
+    params: { protocolVersion: version, capabilities: {}, clientInfo: { name: "curl", version: "1" } },
+  });
+  const session = ["Mcp-Session-Id: $SESSION", `MCP-Protocol-Version: ${version}`];
+  return [
+    `SESSION=$(${initialize} -D - -o /dev/null | tr -d '\\r' | sed -n 's/^mcp-session-id: //Ip')`,
+    line(session, { jsonrpc: "2.0", method: "notifications/initialized" }),
+    line(session, { jsonrpc: "2.0", id: 1, method, params: paramsOf(exchange) }),
+  ].join("\n");
+}
+
+/** Returns the value of a header. Text that a header cannot contain is encoded. */
+function headerValue(text: string): string {
+  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith("=?base64?")) return text;
+  const bytes = new TextEncoder().encode(text);
+  return `=?base64?${btoa(String.fromCharCode(...bytes))}?=`;
+}
+
+/** Returns a string literal that Rust, TypeScript and Python read alike. */
+const quoted = (text: string) =>
+  JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+function rustString(text: string): string {
+  // A raw string needs more marks than the text contains in a row.
+  const longest = Math.max(0, ...(text.match(/"#*/g) ?? []).map((run) => run.length));
+  const marks = "#".repeat(longest);
+  return text.includes('"') || text.includes("\\") ? `r${marks}"${text}"${marks}` : `"${text}"`;
+}
+
+function rust(exchange: Exchange, state: State): string {
+  const { url, command } = state.target;
+  const [program, ...rest] = command ?? [];
+  const connect = url
+    ? `Client::connect(${rustString(url)}).await?`
+    : `Client::spawn(ServerCommand::new(${rustString(program ?? "")}).args([${rest.map(rustString).join(", ")}])).await?`;
+  const json = format(exchange.arguments).replaceAll("\n", "\n        ");
+  const test = exchange.name.replace(/[^A-Za-z0-9]+/g, "_").toLowerCase();
+  const call = {
+    tools: `let result = client.call_tool(${rustString(exchange.name)}, json!(${json})).await?;
+    assert_ne!(result.is_error, Some(true), "{result:?}");`,
+    prompts: `let result = client.get_prompt(${rustString(exchange.name)}, json!(${json})).await?;
+    assert!(!result.messages.is_empty());`,
+    resources: `let result = client.read_resource(${rustString(exchange.name)}).await?;
+    assert!(!result.contents.is_empty());`,
+  }[exchange.kind];
+  const imports = ["Client", ...(url ? [] : ["ServerCommand"])].join(", ");
+  const json_import = exchange.kind === "resources" ? "" : "use serde_json::json;\n";
+  return `${json_import}use toolwire::${url ? imports : `{${imports}}`};
+
+#[tokio::test]
+async fn ${test}_succeeds() -> Result<(), toolwire::Error> {
+    let client = ${connect};
+    ${call}
+    client.close().await;
+    Ok(())
+}`;
+}
+
+function typescript(exchange: Exchange, state: State): string {
+  const { url, command } = state.target;
+  const [program, ...rest] = command ?? [];
+  const transport = url ? "StreamableHTTPClientTransport" : "StdioClientTransport";
+  const made = url
+    ? `new ${transport}(new URL(${quoted(url)}))`
+    : `new ${transport}({ command: ${quoted(program ?? "")}, args: [${rest.map(quoted).join(", ")}] })`;
+  const method = { tools: "callTool", prompts: "getPrompt", resources: "readResource" }[exchange.kind];
+  const imports = url
+    ? `import { Client, ${transport} } from "@modelcontextprotocol/client";`
+    : `import { Client } from "@modelcontextprotocol/client";\nimport { ${transport} } from "@modelcontextprotocol/client/stdio";`;
+  return `${imports}
+
+const client = new Client({ name: "example", version: "1.0.0" });
+await client.connect(${made});
+const result = await client.${method}(${format(paramsOf(exchange))});
+console.log(result);
+await client.close();`;
+}
+
+function python(exchange: Exchange, state: State): string {
+  const { url, command } = state.target;
+  const [program, ...rest] = command ?? [];
+  const target = url
+    ? quoted(url)
+    : `StdioServerParameters(command=${quoted(program ?? "")}, args=[${rest.map(quoted).join(", ")}])`;
+  const name = quoted(exchange.name);
+  // The arguments are JSON text, because Python writes true, false and null in another way.
+  const values = `json.loads(${quoted(compact(exchange.arguments))})`;
+  const call = {
+    tools: `client.call_tool(${name}, ${values})`,
+    prompts: `client.get_prompt(${name}, ${values})`,
+    resources: `client.read_resource(${name})`,
+  }[exchange.kind];
+  const imports = url ? "from mcp import Client" : "from mcp import Client, StdioServerParameters";
+  return `import asyncio
+${exchange.kind === "resources" ? "" : "import json\n"}
+${imports}
+
+
+async def main():
+    async with Client(${target}) as client:
+        print(await ${call})
+
+
+asyncio.run(main())`;
+}

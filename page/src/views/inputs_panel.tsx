@@ -1,0 +1,175 @@
+// The input requests of the server that wait for the user.
+
+import { useState } from "preact/hooks";
+import { post } from "../api";
+import { isObject, type Json, type JsonObject } from "../json";
+import type { InputRequest } from "../model";
+import { plainText } from "../plain_text";
+import { Field } from "../schema/form";
+import { asArray, asObject, initialValue } from "../schema/resolve";
+import { validate } from "../schema/validate";
+import { inputs, messageOf } from "../store";
+import { JsonTree } from "../widgets/json_tree";
+import { JsonEditor } from "../widgets/json_editor";
+
+export function InputsPanel() {
+  const waiting = inputs.value;
+  if (waiting.length === 0) return null;
+  return (
+    <aside class="inputs" aria-label="Input requests of the server">
+      <h2>
+        {waiting.length === 1 ? "The server requests input" : `The server requests input ${waiting.length} times`}
+      </h2>
+      {waiting.map((one) => (
+        <Input key={one.id} input={one} />
+      ))}
+    </aside>
+  );
+}
+
+function Input(props: { input: InputRequest }) {
+  const { input } = props;
+  const [error, setError] = useState<string | undefined>(undefined);
+  const respond = (body: JsonObject) => {
+    post(`inputs/${input.id}`, body).catch((reason) => setError(messageOf(reason)));
+  };
+  return (
+    <div class="input" role="group" aria-label={`Input request ${input.id}`}>
+      {input.kind === "form" && <FormInput input={input} respond={respond} />}
+      {input.kind === "url" && <UrlInput input={input} respond={respond} />}
+      {input.kind === "sampling" && <SamplingInput input={input} respond={respond} />}
+      {error && (
+        <p class="error" role="alert">
+          {plainText(error)}
+        </p>
+      )}
+    </div>
+  );
+}
+
+type Props = { input: InputRequest; respond: (body: JsonObject) => void };
+
+function Others(props: { respond: (body: JsonObject) => void }) {
+  return (
+    <>
+      <button type="button" onClick={() => props.respond({ action: "decline" })}>
+        Decline
+      </button>
+      <button type="button" onClick={() => props.respond({ action: "cancel" })}>
+        Cancel
+      </button>
+    </>
+  );
+}
+
+/** The content of responses that were sent, by message and schema, so that a repeated request is prefilled. */
+const earlier = new Map<string, Json>();
+/** The maximum number of such responses. */
+const MAX_EARLIER = 50;
+
+function FormInput({ input, respond }: Props) {
+  const schema = asObject(input.params.requestedSchema);
+  const key = JSON.stringify([input.params.message, schema]);
+  const [value, setValue] = useState<Json>(() => earlier.get(key) ?? initialValue(schema, schema));
+  const violations = validate(value, schema, schema);
+  const accept = () => {
+    if (earlier.size >= MAX_EARLIER) earlier.clear();
+    earlier.set(key, value);
+    respond({ action: "accept", content: value });
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        accept();
+      }}
+    >
+      <p class="prose">{plainText(String(input.params.message ?? ""))}</p>
+      {earlier.has(key) && <p class="hint">Filled in with the last response.</p>}
+      <Field label="response" schema={schema} root={schema} value={value} onChange={setValue} />
+      {violations.length > 0 && (
+        <p class="warning">
+          <code>{violations[0]?.path}</code> {violations[0]?.message}
+        </p>
+      )}
+      <div class="toolbar">
+        <button type="submit" class="primary">
+          Accept
+        </button>
+        <Others respond={respond} />
+      </div>
+    </form>
+  );
+}
+
+function UrlInput({ input, respond }: Props) {
+  const url = String(input.params.url ?? "");
+  const isWeb = /^https?:\/\//i.test(url);
+  return (
+    <>
+      <p class="prose">{plainText(String(input.params.message ?? ""))}</p>
+      <p>
+        {isWeb ? (
+          <a href={url} target="_blank" rel="noopener noreferrer">
+            {plainText(url)}
+          </a>
+        ) : (
+          <code>{plainText(url)}</code>
+        )}
+      </p>
+      <p class="hint">Check the address before you open it. Accept after you have finished there.</p>
+      <div class="toolbar">
+        <button type="button" class="primary" onClick={() => respond({ action: "accept" })}>
+          Accept
+        </button>
+        <Others respond={respond} />
+      </div>
+    </>
+  );
+}
+
+function SamplingInput({ input, respond }: Props) {
+  const [value, setValue] = useState<Json>({
+    role: "assistant",
+    model: "user",
+    content: { type: "text", text: "" },
+    stopReason: "endTurn",
+  });
+  const [valid, setValid] = useState(true);
+  const content = isObject(value) && isObject(value.content) ? value.content : undefined;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (valid) respond({ result: value });
+      }}
+    >
+      <p>The server asks the model of the client (sampling).</p>
+      {asArray(input.params.messages).map((message, index) => (
+        <JsonTree key={index} value={message} label={`message ${index + 1}`} open />
+      ))}
+      <JsonTree value={input.params} label="all parameters" />
+      {content?.type === "text" && typeof content.text === "string" && (
+        <Field
+          label="Text of the response"
+          schema={{ type: "string", contentMediaType: "text/plain" }}
+          root={{}}
+          value={content.text}
+          onChange={(text) => setValue({ ...(value as JsonObject), content: { ...content, text } })}
+        />
+      )}
+      <details class="panel">
+        <summary>Response as JSON</summary>
+        <JsonEditor label="Response" value={value} onChange={setValue} onValid={setValid} />
+      </details>
+      <div class="toolbar">
+        <button type="submit" class="primary" disabled={!valid}>
+          Respond
+        </button>
+        <button type="button" onClick={() => respond({ error: { code: -1, message: "the user rejected the request" } })}>
+          Reject
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,149 @@
+// The log: messages in both directions, HTTP headers, and standard error of the server.
+
+import { signal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get } from "../api";
+import { format, parse } from "../json";
+import { FILTER_HELP, logFilter } from "../log_filter";
+import type { LogEntry } from "../model";
+import { plainLine } from "../plain_text";
+import { clearLog, log, logPaused, messageOf } from "../store";
+import { CopyButton } from "../widgets/copy_button";
+import { LongText, sizeText } from "../widgets/result";
+import { Timeline } from "../widgets/timeline";
+import { WindowedList } from "../widgets/windowed_list";
+
+const ROW_HEIGHT = 28;
+
+const filter = signal("");
+const chosen = signal<number | undefined>(undefined);
+/** The entries that are shown while the log is paused. */
+const frozen = signal<readonly LogEntry[] | undefined>(undefined);
+
+export function LogView() {
+  const entries = frozen.value ?? log.value;
+  const matches = useMemo(() => logFilter(filter.value), [filter.value]);
+  const found = useMemo(() => (filter.value.trim() ? entries.filter(matches) : entries), [entries, matches, filter.value]);
+  const pause = () => {
+    logPaused.value = !logPaused.value;
+    frozen.value = logPaused.value ? log.value : undefined;
+  };
+  return (
+    <section class="log" aria-label="Log">
+      <div class="toolbar">
+        <input
+          type="search"
+          id="search"
+          aria-label="Filter the log"
+          aria-describedby="filter-help"
+          placeholder="Filter ( / )"
+          value={filter.value}
+          onInput={(event) => {
+            filter.value = event.currentTarget.value;
+          }}
+        />
+        <button type="button" class="small" aria-pressed={logPaused.value} onClick={pause}>
+          Pause
+        </button>
+        <button
+          type="button"
+          class="small"
+          onClick={() => {
+            frozen.value = undefined;
+            logPaused.value = false;
+            chosen.value = undefined;
+            void clearLog();
+          }}
+        >
+          Clear
+        </button>
+      </div>
+      <p class="hint" id="filter-help">
+        {FILTER_HELP}
+      </p>
+      <p class="hint count" role="status">
+        {found.length} of {entries.length} entries
+      </p>
+      <Timeline entries={entries} onSelect={(seq) => (chosen.value = seq)} />
+      <div class={`split${chosen.value === undefined ? "" : " has-item"}`}>
+        <div class="list">
+          {found.length > 0 && (
+            <WindowedList
+              id="list-log"
+              label="Log entries"
+              rows={found}
+              rowHeight={ROW_HEIGHT}
+              follow={!logPaused.value}
+              keyOf={(entry) => String(entry.seq)}
+              selected={chosen.value === undefined ? undefined : String(chosen.value)}
+              onSelect={(entry) => {
+                chosen.value = entry.seq;
+              }}
+              render={(entry) => <Line entry={entry} />}
+            />
+          )}
+        </div>
+        <div class="details">
+          {chosen.value === undefined ? <p class="hint">Select an entry.</p> : <Entry key={chosen.value} seq={chosen.value} />}
+        </div>
+      </div>
+    </section>
+  );
+}
+
+const ARROWS = { out: "→", in: "←" };
+
+function Line(props: { entry: LogEntry }) {
+  const { entry } = props;
+  return (
+    <span class={`log-line ${entry.kind}`}>
+      <span class="time">{(entry.t / 1_000_000).toFixed(3)}</span>
+      <span class="badge">{entry.kind}</span>
+      <span aria-label={entry.dir === "out" ? "sent" : entry.dir === "in" ? "received" : undefined} role={entry.dir ? "img" : undefined}>
+        {entry.dir ? ARROWS[entry.dir] : ""}
+      </span>
+      <span class="log-text">
+        {entry.method ? <strong>{plainLine(entry.method)} </strong> : null}
+        {entry.request ? <em>{plainLine(entry.request)} </em> : null}
+        {plainLine(entry.text.slice(0, 300))}
+      </span>
+    </span>
+  );
+}
+
+function Entry(props: { seq: number }) {
+  const [entry, setEntry] = useState<{ body: string; bytes: number; truncated?: boolean } | undefined>(undefined);
+  const [error, setError] = useState<string | undefined>(undefined);
+  useEffect(() => {
+    get(`log/${props.seq}`).then(
+      (value) => setEntry(value as unknown as { body: string; bytes: number; truncated?: boolean }),
+      (reason) => setError(messageOf(reason)),
+    );
+  }, [props.seq]);
+  if (error) return <p class="error">{plainLine(error)}</p>;
+  if (!entry) return <p class="hint">Loading …</p>;
+  const text = indented(entry.body);
+  return (
+    <article aria-label={`Entry ${props.seq}`}>
+      <div class="toolbar">
+        <button type="button" class="small back" onClick={() => (chosen.value = undefined)}>
+          ← Log
+        </button>
+        <span class="hint">
+          {sizeText(entry.bytes)}
+          {entry.truncated ? ", only the beginning is stored" : ""}
+        </span>
+        <CopyButton text={() => entry.body} label="Copy" name="Copy entry" />
+      </div>
+      <LongText text={text} />
+    </article>
+  );
+}
+
+function indented(body: string): string {
+  try {
+    return format(parse(body));
+  } catch {
+    return body;
+  }
+}

@@ -1,0 +1,71 @@
+// One tool: its description, its arguments, and the result of a call.
+
+import { useState } from "preact/hooks";
+import { isObject } from "../json";
+import type { Item } from "../model";
+import { plainLine, plainText } from "../plain_text";
+import { asObject } from "../schema/resolve";
+import { connected } from "../store";
+import { Progress, useCall } from "../widgets/call_state";
+import { JsonTree } from "../widgets/json_tree";
+import { Outcome } from "../widgets/result";
+import { SnippetsPanel } from "../widgets/snippets_panel";
+import { ArgumentsEditor, argumentsOf, asArguments } from "./arguments_editor";
+import { ItemHead } from "./item_head";
+
+export function ToolView(props: { tool: Item }) {
+  const { tool } = props;
+  const name = String(tool.name);
+  const key = `tools ${name}`;
+  const schema = asObject(tool.inputSchema);
+  const value = argumentsOf(key, schema);
+  const [valid, setValid] = useState(true);
+  const call = useCall(key);
+  const run = () => void call.start("tools/call", { name, arguments: value.value });
+  const ready = connected.value && valid && isObject(value.value) && call.running === undefined;
+  const hints = Object.entries(asObject(tool.annotations)).filter(([, hint]) => hint === true);
+  return (
+    <article aria-labelledby="item-title">
+      <ItemHead title={tool.title ?? asObject(tool.annotations).title ?? name} name={name} />
+      {hints.length > 0 && (
+        <p>
+          {hints.map(([hint]) => (
+            <span class="badge" key={hint}>
+              {plainLine(hint.replace(/Hint$/, ""))}
+            </span>
+          ))}
+        </p>
+      )}
+      {typeof tool.description === "string" && <p class="prose">{plainText(tool.description)}</p>}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (ready) run();
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && ready) {
+            event.preventDefault();
+            run();
+          }
+        }}
+      >
+        <ArgumentsEditor schema={schema} value={value} onValid={setValid} />
+        <div class="toolbar">
+          <button type="submit" class="primary" disabled={!ready}>
+            Call
+          </button>
+          <span class="hint">Enter in a field, or Ctrl+Enter</span>
+        </div>
+      </form>
+      {call.running !== undefined && <Progress id={call.running} />}
+      {call.outcome && <Outcome outcome={call.outcome} outputSchema={tool.outputSchema} />}
+      {isObject(value.value) && (
+        <SnippetsPanel exchange={{ kind: "tools", name, arguments: asArguments(value.value) }} />
+      )}
+      <details class="panel">
+        <summary>Definition</summary>
+        <JsonTree value={tool} open />
+      </details>
+    </article>
+  );
+}

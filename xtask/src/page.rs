@@ -1,0 +1,43 @@
+//! Builds the page of `toolwire inspect` from `page/`. The build is committed, so that `cargo build` needs no Node.js.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::peers::{Toolchain, install_node_packages};
+use crate::steps::{Outcome, run};
+
+/// Installs the packages, checks the types, and writes the build into the crate of the command.
+pub(crate) fn build(root: &Path) -> Outcome {
+    install(root, &Toolchain::find()?)?;
+    check_types(root)?;
+    run(&mut node(root, &["build.mjs"]))
+}
+
+/// Checks the types, and that the committed build is that of the sources.
+pub(crate) fn check(root: &Path) -> Outcome {
+    install(root, &Toolchain::find()?)?;
+    check_types(root)?;
+    run(&mut node(root, &["build.mjs", "--check"]))
+}
+
+/// Installs the packages that the build and the tests of the page need.
+pub(crate) fn install(root: &Path, toolchain: &Toolchain) -> Outcome {
+    install_node_packages(&directory(root), toolchain, "the page", &[])
+}
+
+fn check_types(root: &Path) -> Outcome {
+    run(&mut node(
+        root,
+        &["node_modules/typescript/bin/tsc", "--noEmit"],
+    ))
+}
+
+fn node(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("node");
+    command.current_dir(directory(root)).args(arguments);
+    command
+}
+
+fn directory(root: &Path) -> PathBuf {
+    root.join("page")
+}
