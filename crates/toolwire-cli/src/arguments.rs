@@ -13,6 +13,7 @@ use crate::doctor_arguments::{DOCTOR_HELP, Doctor};
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
 use crate::gateway_arguments::{GATEWAY_HELP, Gateway, PINS_HELP, Pins};
+use crate::inspect_arguments::{INSPECT_HELP, Inspect};
 use crate::proxy_arguments::{PROXY_HELP, PROXY_TIMEOUT_HELP, Proxy};
 use crate::record_arguments::{RECORD_HELP, RecordOptions};
 use crate::replay_arguments::{REPLAY_HELP, Replay};
@@ -143,6 +144,13 @@ pub(crate) enum Command {
     )]
     #[command(after_help = SERVER_HELP)]
     Ping(Plain),
+    /// Show a server in the browser: call tools, respond to input requests, read the log
+    #[command(
+        override_usage = "toolwire inspect [OPTIONS] <SERVER>\n       toolwire inspect [OPTIONS] -- <COMMAND>..."
+    )]
+    #[command(after_help = format!("{INSPECT_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
+    #[command(mut_arg("timeout", |timeout| timeout.help(PROXY_TIMEOUT_HELP)))]
+    Inspect(Inspect),
     /// Forward everything to a server, for clients that use another transport
     #[command(
         override_usage = "toolwire proxy [OPTIONS] <SERVER>\n       toolwire proxy [OPTIONS] -- <COMMAND>..."
@@ -219,6 +227,7 @@ impl Command {
             | Self::Prompts(command)
             | Self::Ping(command) => &command.server.output,
             Self::Call(command) => &command.server.output,
+            Self::Inspect(command) => &command.server.output,
             Self::Task(command) => &command.server().output,
             Self::Skills(command) => command.output(),
             Self::View(command) => return command.output(),

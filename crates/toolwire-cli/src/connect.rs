@@ -66,6 +66,33 @@ pub(crate) async fn connect(
     Ok(client)
 }
 
+/// Connects to the target with further options of the client, and passes on the standard error of a command.
+pub(crate) async fn connect_with(
+    target: &Target,
+    server: &Server,
+    screen: &Arc<Screen>,
+    processes: &ProcessTracker,
+    options: impl FnOnce(ClientBuilder) -> ClientBuilder,
+    on_stderr: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<Client, Failure> {
+    let may_paste = Screen::is_interactive();
+    let builder = telemetry::observe_client(builder(server));
+    let builder = with_http_options(builder, target, server, may_paste, screen)?;
+    let builder = options(builder);
+    let client = match target {
+        Target::Http(endpoint) => builder.connect(&endpoint.url).await,
+        Target::Child(child) => {
+            let command = command(child).with_tracker(processes).on_stderr(on_stderr);
+            builder.spawn(command).await
+        }
+    };
+    let client = client.map_err(|error| failed(&error, target))?;
+    if let Some(level) = server.log_level {
+        set_log_level(&client, level, screen).await?;
+    }
+    Ok(client)
+}
+
 /// Returns an upstream server for a relay. It has no handlers: its messages belong to the clients of the relay.
 ///
 /// With `may_paste`, a login may read an address from standard input.

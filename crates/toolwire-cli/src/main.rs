@@ -15,6 +15,8 @@ mod elicitation;
 mod event_arguments;
 mod failure;
 mod gateway_arguments;
+mod inspect;
+mod inspect_arguments;
 mod interrupts;
 mod legacy_servers;
 mod listen_arguments;

@@ -21,6 +21,7 @@ use crate::elicitation::ElicitationHandler;
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
 use crate::failure::{Exit, Failure};
+use crate::inspect::inspect;
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::skill_arguments::Skills;
@@ -82,6 +83,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             with_client(&call.server, Some(&call.input), screen, plan, run).await
         }
         Command::Task(task) => dispatch_task(task, screen).await,
+        Command::Inspect(arguments) => inspect(&arguments, screen).await,
         Command::Skills(skills) => dispatch_skills(skills, screen).await,
         #[cfg(feature = "events")]
         Command::Events(events) => dispatch_events(events, screen).await,

@@ -10,6 +10,7 @@ mod exit;
 mod framing;
 mod gateway;
 mod http;
+mod inspect;
 mod large_messages;
 mod load;
 #[cfg(target_os = "linux")]

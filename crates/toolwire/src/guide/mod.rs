@@ -59,6 +59,9 @@ pub mod client {}
 #[doc = include_str!("terminal.md")]
 pub mod terminal {}
 
+#[doc = include_str!("inspect.md")]
+pub mod inspect {}
+
 #[doc = include_str!("proxy.md")]
 pub mod proxy {}
 

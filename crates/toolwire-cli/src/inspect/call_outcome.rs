@@ -1,0 +1,116 @@
+//! A call and its outcome, as the page gets them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+use toolwire::types::{ErrorObject, ProgressNotificationParams};
+use toolwire::{Error, RawJson};
+
+use crate::failure::{Failure, Phase};
+
+/// Whether a call still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CallState {
+    Running,
+    Done,
+    Cancelled,
+}
+
+/// A call without its outcome.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CallSummary {
+    pub(super) id: u64,
+    pub(super) method: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    pub(super) state: CallState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) took_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) failed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) progress: Option<ProgressNotificationParams>,
+}
+
+/// A call with its outcome.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct CallOutcome {
+    #[serde(flatten)]
+    pub(super) summary: CallSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bytes: Option<usize>,
+    #[serde(
+        serialize_with = "shared_result",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) result: Option<Arc<RawJson>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<CallError>,
+}
+
+fn shared_result<S: Serializer>(
+    result: &Option<Arc<RawJson>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    result.as_deref().serialize(serializer)
+}
+
+/// The error of a call: that of the server, or one of the connection.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct CallError {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<i64>,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<RawJson>,
+}
+
+impl CallError {
+    /// Returns the error of the server, or the reason why there is no response.
+    pub(super) fn of(error: &Error) -> Self {
+        match error.rpc() {
+            Some(ErrorObject {
+                code,
+                message,
+                data,
+                ..
+            }) => Self {
+                code: Some(*code),
+                message: message.to_string(),
+                data: data.clone(),
+            },
+            None => Self {
+                code: None,
+                message: Failure::of(error, Phase::Calling).message_with_advice(),
+                data: None,
+            },
+        }
+    }
+}
+
+/// Returns the name or the URI in the parameters of a request.
+pub(super) fn named(params: &RawJson) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: Option<String>,
+        uri: Option<String>,
+    }
+    let named: Named = params.parse().ok()?;
+    named.name.or(named.uri)
+}
+
+/// Returns `true` for the result of a tool that failed.
+pub(super) fn is_error(result: &RawJson) -> bool {
+    #[derive(Deserialize)]
+    struct Failed {
+        #[serde(rename = "isError")]
+        is_error: Option<Box<RawValue>>,
+    }
+    let failed = result.parse::<Failed>().ok();
+    failed
+        .and_then(|failed| failed.is_error)
+        .is_some_and(|value| value.get() == "true")
+}

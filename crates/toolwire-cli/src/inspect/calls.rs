@@ -1,0 +1,336 @@
+//! The requests that the page sends to the server, and their outcomes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use toolwire::types::ProgressNotificationParams;
+use toolwire::{Client, Error, RawJson};
+
+use crate::inspect::call_outcome::{
+    CallError, CallOutcome, CallState, CallSummary, is_error, named,
+};
+use crate::inspect::events::PageEvents;
+
+/// The limits of calls.
+#[derive(Debug, Clone, Copy)]
+struct CallLimits {
+    /// The maximum number of running calls. Further ones are rejected.
+    running: usize,
+    /// The maximum number of calls whose outcome is stored. The oldest are removed.
+    ended: usize,
+    /// The maximum size in bytes of all stored outcomes. The newest outcome is always stored.
+    bytes: usize,
+}
+
+impl Default for CallLimits {
+    /// Returns 64 running calls, and 200 outcomes with 64 MiB in total.
+    fn default() -> Self {
+        Self {
+            running: 64,
+            ended: 200,
+            bytes: 64 * 1024 * 1024,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct CallEntry {
+    outcome: CallOutcome,
+    start: Instant,
+    abort: Option<AbortHandle>,
+}
+
+#[derive(Debug, Default)]
+struct CallTable {
+    by_id: BTreeMap<u64, CallEntry>,
+    last: u64,
+}
+
+/// The calls of the page. Clones share them.
+#[derive(Debug, Clone)]
+pub(super) struct Calls {
+    table: Arc<Mutex<CallTable>>,
+    events: PageEvents,
+    limits: CallLimits,
+    /// Changes when a call ends.
+    ended: Arc<watch::Sender<()>>,
+}
+
+impl Calls {
+    pub(super) fn new(events: &PageEvents) -> Self {
+        Self {
+            table: Arc::default(),
+            events: events.clone(),
+            limits: CallLimits::default(),
+            ended: Arc::default(),
+        }
+    }
+
+    /// Sends a request to the server, and passes the error of the request, if any, to `on_error`. Returns the id of the
+    /// call, or `None` if too many calls run.
+    pub(super) fn start(
+        &self,
+        client: Client,
+        method: String,
+        params: RawJson,
+        on_error: impl FnOnce(&Error) + Send + 'static,
+    ) -> Option<u64> {
+        let name = named(&params);
+        let mut table = self.lock();
+        let running = table.by_id.values().filter(|entry| entry.is_running());
+        if running.count() >= self.limits.running {
+            return None;
+        }
+        table.last += 1;
+        let id = table.last;
+        let summary = CallSummary {
+            id,
+            method: method.clone(),
+            name,
+            state: CallState::Running,
+            took_ms: None,
+            failed: None,
+            progress: None,
+        };
+        self.events.send("call", &summary);
+        let calls = self.clone();
+        // The table is locked, so the call cannot end before it is in the table.
+        let task = tokio::spawn(async move {
+            let progress = calls.clone();
+            let result = client
+                .request(method, params)
+                .on_progress(move |report| progress.progress(id, report))
+                .await;
+            if let Err(error) = &result {
+                on_error(error);
+            }
+            calls.end(id, result);
+        });
+        let outcome = CallOutcome {
+            summary,
+            bytes: None,
+            result: None,
+            error: None,
+        };
+        let entry = CallEntry {
+            outcome,
+            start: Instant::now(),
+            abort: Some(task.abort_handle()),
+        };
+        table.by_id.insert(id, entry);
+        Some(id)
+    }
+
+    fn progress(&self, id: u64, report: ProgressNotificationParams) {
+        if let Some(entry) = self.lock().by_id.get_mut(&id)
+            && entry.is_running()
+        {
+            entry.outcome.summary.progress = Some(report);
+            self.events.send("call", &entry.outcome.summary);
+        }
+    }
+
+    fn end(&self, id: u64, result: Result<RawJson, Error>) {
+        let (result, error) = match result {
+            Ok(result) => (Some(Arc::new(result)), None),
+            Err(error) => (None, Some(CallError::of(&error))),
+        };
+        self.finish(id, CallState::Done, result, error);
+    }
+
+    /// Cancels a running call. Returns `false` if no call with this id runs.
+    pub(super) fn cancel(&self, id: u64) -> bool {
+        let abort = {
+            let mut table = self.lock();
+            let entry = table.by_id.get_mut(&id);
+            entry.and_then(|entry| entry.abort.take())
+        };
+        let Some(abort) = abort else { return false };
+        // Dropping the call cancels the request in the way of the transport.
+        abort.abort();
+        self.finish(id, CallState::Cancelled, None, None);
+        true
+    }
+
+    fn finish(
+        &self,
+        id: u64,
+        state: CallState,
+        result: Option<Arc<RawJson>>,
+        error: Option<CallError>,
+    ) {
+        let mut table = self.lock();
+        let Some(entry) = table.by_id.get_mut(&id).filter(|entry| entry.is_running()) else {
+            return;
+        };
+        entry.abort = None;
+        let took = u64::try_from(entry.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let outcome = &mut entry.outcome;
+        outcome.summary.state = state;
+        outcome.summary.took_ms = Some(took);
+        outcome.summary.failed = Some(error.is_some() || result.as_deref().is_some_and(is_error));
+        outcome.bytes = result.as_ref().map(|result| result.get().len());
+        outcome.result = result;
+        outcome.error = error;
+        let summary = outcome.summary.clone();
+        table.remove_oldest(self.limits);
+        drop(table);
+        self.events.send("call", &summary);
+        self.ended.send_replace(());
+    }
+
+    /// Returns a call, or `None` if it never existed or was removed.
+    pub(super) fn get(&self, id: u64) -> Option<CallOutcome> {
+        let table = self.lock();
+        table.by_id.get(&id).map(|entry| entry.outcome.clone())
+    }
+
+    /// Waits until a call ends. Returns `None` if it is unknown.
+    pub(super) async fn wait(&self, id: u64) -> Option<CallOutcome> {
+        let mut ended = self.ended.subscribe();
+        loop {
+            let outcome = self.get(id)?;
+            if outcome.summary.state != CallState::Running || ended.changed().await.is_err() {
+                return Some(outcome);
+            }
+        }
+    }
+
+    /// Returns all calls, the oldest first.
+    pub(super) fn list(&self) -> Vec<CallSummary> {
+        let table = self.lock();
+        let entries = table.by_id.values();
+        entries.map(|entry| entry.outcome.summary.clone()).collect()
+    }
+
+    /// Cancels all running calls.
+    pub(super) fn cancel_all(&self) {
+        let running: Vec<u64> = {
+            let table = self.lock();
+            let entries = table.by_id.iter().filter(|(_, entry)| entry.is_running());
+            entries.map(|(id, _)| *id).collect()
+        };
+        for id in running {
+            self.cancel(id);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CallTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CallTable {
+    /// Removes the oldest ended calls beyond the limits.
+    fn remove_oldest(&mut self, limits: CallLimits) {
+        let ended: Vec<(u64, usize)> = self
+            .by_id
+            .iter()
+            .filter(|(_, entry)| !entry.is_running())
+            .map(|(id, entry)| (*id, entry.outcome.bytes.unwrap_or(0)))
+            .collect();
+        let (mut count, mut bytes) = (0, 0);
+        for (id, size) in ended.into_iter().rev() {
+            count += 1;
+            bytes += size;
+            let is_newest = count == 1;
+            if !is_newest && (count > limits.ended || bytes > limits.bytes) {
+                self.by_id.remove(&id);
+            }
+        }
+    }
+}
+
+impl CallEntry {
+    fn is_running(&self) -> bool {
+        self.outcome.summary.state == CallState::Running
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire::{RequestContext, Server, Tool, ToolHandler};
+
+    use serde_json::json;
+
+    use super::*;
+
+    async fn client() -> Client {
+        let size = Tool::new("size", json!({"type": "object"}));
+        let size = ToolHandler::raw(size, |_: RequestContext, arguments: RawJson| async move {
+            "x".repeat(
+                arguments.to_value().expect("JSON")["bytes"]
+                    .as_u64()
+                    .expect("a size") as usize,
+            )
+        });
+        let wait = Tool::new("wait", json!({"type": "object"}));
+        let wait = ToolHandler::raw(wait, |_: RequestContext, _: RawJson| async move {
+            std::future::pending::<String>().await
+        });
+        let server = Server::new("test", "1").tool(size).tool(wait);
+        Client::in_process(&server).await.expect("a client")
+    }
+
+    fn calls(limits: CallLimits) -> Calls {
+        Calls {
+            limits,
+            ..Calls::new(&PageEvents::new())
+        }
+    }
+
+    fn call(calls: &Calls, client: &Client, name: &str, bytes: usize) -> Option<u64> {
+        let params = json!({"name": name, "arguments": {"bytes": bytes}});
+        let method = "tools/call".to_owned();
+        calls.start(client.clone(), method, params.into(), |_| {})
+    }
+
+    #[tokio::test]
+    async fn ended_calls_are_limited_in_count_and_bytes() {
+        let client = client().await;
+        let limits = CallLimits {
+            running: 4,
+            ended: 2,
+            bytes: 2000,
+        };
+        let calls = calls(limits);
+        let mut ids = Vec::new();
+        for bytes in [10, 10, 10, 1000, 1100, 5000] {
+            let id = call(&calls, &client, "size", bytes).expect("a call");
+            let outcome = calls.wait(id).await.expect("an outcome");
+            assert_eq!(outcome.summary.failed, Some(false));
+            ids.push(calls.list().iter().map(|call| call.id).collect::<Vec<_>>());
+        }
+        // The last result alone is larger than the limit.
+        let expected: [&[u64]; 6] = [&[1], &[1, 2], &[2, 3], &[3, 4], &[5], &[6]];
+        assert_eq!(ids, expected);
+    }
+
+    #[tokio::test]
+    async fn running_calls_are_limited_and_cancelled() {
+        let client = client().await;
+        let limits = CallLimits {
+            running: 1,
+            ..CallLimits::default()
+        };
+        let calls = calls(limits);
+        let id = call(&calls, &client, "wait", 0).expect("a call");
+        assert_eq!(call(&calls, &client, "wait", 0), None);
+        assert!(calls.cancel(id));
+        assert!(!calls.cancel(id));
+        let outcome = calls.wait(id).await.expect("an outcome");
+        assert_eq!(outcome.summary.state, CallState::Cancelled);
+        assert!(call(&calls, &client, "wait", 0).is_some());
+        calls.cancel_all();
+    }
+
+    #[test]
+    fn default_limits_are_those_of_the_documentation() {
+        let limits = CallLimits::default();
+        assert_eq!((limits.running, limits.ended), (64, 200));
+        assert_eq!(limits.bytes, 67_108_864);
+    }
+}

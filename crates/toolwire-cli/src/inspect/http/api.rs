@@ -1,0 +1,257 @@
+//! The HTTP interface of the page: JSON in, JSON out. The guide `inspect` describes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Method, Request, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use toolwire::RawJson;
+use toolwire_proto::uri_template::{UriTemplate, Values};
+
+use crate::inspect::http::access::Access;
+use crate::inspect::http::event_stream;
+use crate::inspect::http::response::{PageResponse, error, json_response, no_content, not_found};
+use crate::inspect::inputs::ResponseError;
+use crate::inspect::inspector::{InspectError, Inspector};
+use crate::inspect::settings::SettingsChange;
+
+/// The maximum size of a request in bytes.
+const MAX_BODY: usize = 16 * 1024 * 1024;
+
+/// The number of log entries in a response, unless the request asks for fewer.
+const LOG_PART: usize = 1000;
+
+type Outcome = Result<PageResponse, PageResponse>;
+
+/// Exchanges the secret of the address for the token.
+pub(super) async fn open_session(request: Request<Incoming>, access: &Access) -> PageResponse {
+    #[derive(Deserialize)]
+    struct Session {
+        secret: String,
+    }
+    let outcome = async {
+        let session: Session = read(request).await?;
+        match access.exchange(&session.secret) {
+            Ok(token) => Ok(json_response(StatusCode::OK, &json!({ "token": token }))),
+            Err(rejection) => Err(rejection.response()),
+        }
+    };
+    either(outcome.await)
+}
+
+/// Processes a request of the page.
+pub(super) async fn respond(
+    request: Request<Incoming>,
+    path: &str,
+    inspector: &Arc<Inspector>,
+) -> PageResponse {
+    let parts: Vec<&str> = path.split('/').collect();
+    let method = request.method().clone();
+    let outcome = match (&method, parts.as_slice()) {
+        (&Method::GET, ["state"]) => Ok(ok(&inspector.state())),
+        (&Method::GET, ["events"]) => {
+            let after = number_in_query(&request, "after").unwrap_or(0);
+            Ok(event_stream::open(inspector, after))
+        }
+        (&Method::GET, ["lists", kind]) => list(kind, inspector).await,
+        (&Method::GET, ["calls"]) => Ok(ok(&inspector.calls.list())),
+        (&Method::POST, ["calls"]) => start_call(request, inspector).await,
+        (&Method::GET, ["calls", id]) => match inspector.calls.get(number(id)) {
+            Some(outcome) => Ok(ok(&outcome)),
+            None => Err(not_found()),
+        },
+        (&Method::DELETE, ["calls", id]) => {
+            if inspector.calls.cancel(number(id)) {
+                Ok(no_content())
+            } else {
+                Err(not_found())
+            }
+        }
+        (&Method::GET, ["inputs"]) => Ok(ok(&inspector.inputs.list())),
+        (&Method::POST, ["inputs", id]) => respond_to_input(request, number(id), inspector).await,
+        (&Method::POST, ["subscriptions"]) => subscribe(request, inspector).await,
+        (&Method::POST, ["expand"]) => expand(request).await,
+        (&Method::GET, ["log"]) => {
+            let after = number_in_query(&request, "after").unwrap_or(0);
+            let limit = number_in_query(&request, "limit").and_then(|limit| limit.try_into().ok());
+            let limit = limit.unwrap_or(LOG_PART).min(LOG_PART);
+            Ok(ok(&inspector.log.after(after, limit)))
+        }
+        (&Method::DELETE, ["log"]) => {
+            inspector.log.clear();
+            Ok(no_content())
+        }
+        (&Method::GET, ["log", number_text]) => match inspector.log.entry(number(number_text)) {
+            Some(entry) => Ok(ok(&entry)),
+            None => Err(not_found()),
+        },
+        (&Method::PATCH, ["settings"]) => change_settings(request, inspector).await,
+        (&Method::POST, ["reconnect"]) => {
+            inspector.reconnect();
+            Ok(no_content())
+        }
+        _ => Err(not_found()),
+    };
+    either(outcome)
+}
+
+async fn list(kind: &str, inspector: &Inspector) -> Outcome {
+    let kind = kind.parse().map_err(|()| not_found())?;
+    let items = inspector.list(kind).await.map_err(rejected)?;
+    Ok(ok(&items))
+}
+
+/// Sends a request to the server. With `wait`, the response is the outcome, otherwise the id of the call.
+async fn start_call(request: Request<Incoming>, inspector: &Arc<Inspector>) -> Outcome {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct NewCall {
+        method: String,
+        #[serde(default = "empty_object")]
+        params: RawJson,
+        #[serde(default)]
+        wait: bool,
+    }
+    let call: NewCall = read(request).await?;
+    if !call.params.get().starts_with('{') {
+        return Err(invalid("`params` is not an object; write {}"));
+    }
+    let id = inspector.start_call(call.method, call.params);
+    let id = id.map_err(rejected)?;
+    if !call.wait {
+        return Ok(json_response(StatusCode::ACCEPTED, &json!({ "id": id })));
+    }
+    match inspector.calls.wait(id).await {
+        Some(outcome) => Ok(ok(&outcome)),
+        None => Err(not_found()),
+    }
+}
+
+fn empty_object() -> RawJson {
+    json!({}).into()
+}
+
+async fn respond_to_input(request: Request<Incoming>, id: u64, inspector: &Inspector) -> Outcome {
+    let body = body(request).await?;
+    match inspector.inputs.respond(id, &body) {
+        Ok(()) => Ok(no_content()),
+        Err(ResponseError::Unknown) => Err(not_found()),
+        Err(ResponseError::Invalid(message)) => Err(invalid(&message)),
+    }
+}
+
+async fn subscribe(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Change {
+        uri: String,
+        subscribed: bool,
+    }
+    let change: Change = read(request).await?;
+    let changed = inspector.subscribe(&change.uri, change.subscribed).await;
+    changed.map_err(rejected)?;
+    Ok(ok(&inspector.state()))
+}
+
+/// Expands a URI template.
+async fn expand(request: Request<Incoming>) -> Outcome {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Expansion {
+        template: String,
+        variables: BTreeMap<String, String>,
+    }
+    let given: Expansion = read(request).await?;
+    let template = UriTemplate::parse(&given.template)
+        .map_err(|error| invalid(&format!("the URI template is invalid: {error}")))?;
+    let mut values = Values::new();
+    for (name, value) in given.variables {
+        values.insert(name, value);
+    }
+    let uri = template
+        .expand(&values)
+        .map_err(|error| invalid(&format!("the URI template cannot be expanded: {error}")))?;
+    Ok(ok(&json!({ "uri": uri })))
+}
+
+async fn change_settings(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
+    let change: SettingsChange = read(request).await?;
+    inspector.change_settings(change).await.map_err(rejected)?;
+    Ok(ok(&inspector.state()))
+}
+
+/// Reads the JSON of a request.
+async fn read<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, PageResponse> {
+    let body = body(request).await?;
+    serde_json::from_slice(&body).map_err(|error| invalid(&format!("the body is invalid: {error}")))
+}
+
+/// Reads the body of a request. Forms of other pages cannot have the type JSON.
+async fn body(request: Request<Incoming>) -> Result<Bytes, PageResponse> {
+    let content_type = request.headers().get(CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    let content_type = content_type.and_then(|value| value.split(';').next());
+    if content_type.is_none_or(|value| !value.trim().eq_ignore_ascii_case("application/json")) {
+        let message = "the body is not JSON";
+        let advice = "send `Content-Type: application/json`";
+        return Err(error(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            message,
+            Some(advice),
+        ));
+    }
+    let body = Limited::new(request.into_body(), MAX_BODY).collect().await;
+    let body = body.map_err(|_| {
+        let message = format!("the body has more than {MAX_BODY} bytes, or ended early");
+        error(StatusCode::PAYLOAD_TOO_LARGE, &message, None)
+    })?;
+    Ok(body.to_bytes())
+}
+
+fn ok(value: &impl serde::Serialize) -> PageResponse {
+    json_response(StatusCode::OK, value)
+}
+
+fn invalid(message: &str) -> PageResponse {
+    error(StatusCode::BAD_REQUEST, message, None)
+}
+
+fn rejected(problem: InspectError) -> PageResponse {
+    match problem {
+        InspectError::Invalid(message) => invalid(&message),
+        InspectError::Limit(message) => error(StatusCode::TOO_MANY_REQUESTS, &message, None),
+        InspectError::NotConnected => {
+            let advice = "connect again in the settings";
+            let message = "there is no connection to the server";
+            error(StatusCode::SERVICE_UNAVAILABLE, message, Some(advice))
+        }
+        InspectError::Failed(failure) => error(
+            StatusCode::BAD_GATEWAY,
+            &failure.message_with_advice(),
+            None,
+        ),
+    }
+}
+
+fn either(outcome: Outcome) -> PageResponse {
+    match outcome {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+/// Returns the number in a path. No entry has the number 0.
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or(0)
+}
+
+fn number_in_query<B>(request: &Request<B>, name: &str) -> Option<u64> {
+    let query = request.uri().query()?;
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find_map(|(key, value)| (key == name).then(|| value.parse().ok())?)
+}

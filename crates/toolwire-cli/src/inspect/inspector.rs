@@ -1,0 +1,340 @@
+//! The state behind the page: the connection, the settings, calls, input requests and the log.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use toolwire::types::Root;
+use toolwire::{Client, Error, ProcessTracker, RawJson};
+
+use crate::arguments::Server;
+use crate::connect::era_name;
+use crate::failure::{Failure, Phase};
+use crate::inspect::calls::Calls;
+use crate::inspect::connector::Connector;
+use crate::inspect::events::PageEvents;
+use crate::inspect::faults::SharedFaults;
+use crate::inspect::inputs::Inputs;
+use crate::inspect::lists::{self, ListItems, ListKind};
+use crate::inspect::log::{Log, LogLimits};
+use crate::inspect::settings::{Settings, SettingsChange};
+use crate::inspect::subscriptions::{
+    MAX_RESOURCES, Subscriptions, listen_to_lists, listen_to_resource,
+};
+use crate::screen::Screen;
+use crate::shell_words::command_line;
+use crate::target::Target;
+
+/// Why a request of the page cannot be processed.
+#[derive(Debug)]
+pub(super) enum InspectError {
+    /// The request is invalid, with the reason and the remedy.
+    Invalid(String),
+    /// There is no connection to the server.
+    NotConnected,
+    /// A limit of this command is reached.
+    Limit(String),
+    /// The server returned an error, or the connection failed.
+    Failed(Failure),
+}
+
+/// The connection to the server.
+#[derive(Debug)]
+enum Status {
+    Connecting,
+    Connected(Client),
+    Failed(Failure),
+}
+
+#[derive(Debug)]
+struct Current {
+    status: Status,
+    /// The number of connections so far, by which the page recognizes a new one.
+    connections: u64,
+    /// The number of states that were returned, by which the page ignores a state that arrives late.
+    states: u64,
+    settings: Settings,
+    subscriptions: Subscriptions,
+}
+
+/// The state behind the page.
+pub(super) struct Inspector {
+    connector: Connector,
+    current: Mutex<Current>,
+    faults: SharedFaults,
+    reconnect: Notify,
+    pub(super) log: Arc<Log>,
+    pub(super) events: PageEvents,
+    pub(super) inputs: Inputs,
+    pub(super) calls: Calls,
+}
+
+impl Inspector {
+    pub(super) fn new(
+        target: Target,
+        server: &Server,
+        screen: &Arc<Screen>,
+        processes: &ProcessTracker,
+    ) -> Self {
+        let log = Arc::new(Log::new(LogLimits::default()));
+        let events = PageEvents::new();
+        let inputs = Inputs::new(&events);
+        let faults = SharedFaults::default();
+        let connector = Connector::new(target, server, screen, processes, &log, &faults, &inputs);
+        let current = Current {
+            status: Status::Connecting,
+            connections: 0,
+            states: 0,
+            settings: Settings::new(server),
+            subscriptions: Subscriptions::default(),
+        };
+        Self {
+            connector,
+            current: Mutex::new(current),
+            faults,
+            reconnect: Notify::new(),
+            log,
+            calls: Calls::new(&events),
+            events,
+            inputs,
+        }
+    }
+
+    /// Connects for the first time.
+    pub(super) async fn connect(&self) -> Result<(), Failure> {
+        let settings = self.lock().settings.clone();
+        let client = self.connector.connect(&settings).await?;
+        self.connected(client, Vec::new()).await;
+        Ok(())
+    }
+
+    /// Connects again whenever it is requested, until the future is dropped.
+    pub(super) async fn run(&self) {
+        loop {
+            self.reconnect.notified().await;
+            self.log.note("connecting again");
+            let (settings, before, uris) = {
+                let mut current = self.lock();
+                let before = std::mem::replace(&mut current.status, Status::Connecting);
+                let subscriptions = std::mem::take(&mut current.subscriptions);
+                (current.settings.clone(), before, subscriptions.uris())
+            };
+            self.send_state();
+            self.calls.cancel_all();
+            if let Status::Connected(client) = before {
+                client.close().await;
+            }
+            match self.connector.connect(&settings).await {
+                Ok(client) => self.connected(client, uris).await,
+                Err(failure) => {
+                    self.log.note(&failure.message_with_advice());
+                    self.lock().status = Status::Failed(failure);
+                    self.send_state();
+                }
+            }
+        }
+    }
+
+    /// Stores a new connection, and subscribes to what was subscribed before.
+    async fn connected(&self, client: Client, uris: Vec<String>) {
+        {
+            let mut current = self.lock();
+            current.status = Status::Connected(client.clone());
+            current.connections += 1;
+            let lists = listen_to_lists(client, self.events.clone());
+            current.subscriptions.set_lists(lists);
+        }
+        for uri in uris {
+            // The new connection may not have the resource.
+            if let Err(error) = self.subscribe(&uri, true).await {
+                self.log
+                    .note(&format!("no subscription to {uri}: {error:?}"));
+            }
+        }
+        self.send_state();
+    }
+
+    /// Closes the connection.
+    pub(super) async fn close(&self) {
+        let status = std::mem::replace(&mut self.lock().status, Status::Connecting);
+        if let Status::Connected(client) = status {
+            client.close().await;
+        }
+    }
+
+    /// Requests another connection.
+    pub(super) fn reconnect(&self) {
+        self.reconnect.notify_one();
+    }
+
+    /// Returns the connected client.
+    pub(super) fn client(&self) -> Result<Client, InspectError> {
+        match &self.lock().status {
+            Status::Connected(client) => Ok(client.clone()),
+            Status::Connecting | Status::Failed(_) => Err(InspectError::NotConnected),
+        }
+    }
+
+    /// Sends a request to the server. Returns the id of the call.
+    pub(super) fn start_call(
+        self: &Arc<Self>,
+        method: String,
+        params: RawJson,
+    ) -> Result<u64, InspectError> {
+        let client = self.client()?;
+        let inspector = Arc::downgrade(self);
+        let on_error = move |error: &Error| {
+            if let Some(inspector) = inspector.upgrade() {
+                inspector.report_lost_connection(error);
+            }
+        };
+        let started = self.calls.start(client, method, params, on_error);
+        started.ok_or_else(|| {
+            let message = "too many calls run; wait for one, or cancel one";
+            InspectError::Limit(message.to_owned())
+        })
+    }
+
+    /// Shows that the server process has ended. Over HTTP, the next request may succeed.
+    fn report_lost_connection(&self, error: &Error) {
+        let is_process = matches!(self.connector.target, Target::Child(_));
+        if !is_process || !(error.is_closed() || error.server_exit().is_some()) {
+            return;
+        }
+        let failure = Failure::of(error, Phase::Calling);
+        {
+            let mut current = self.lock();
+            // Another connection may be open meanwhile.
+            if !matches!(current.status, Status::Connected(_)) {
+                return;
+            }
+            current.status = Status::Failed(failure);
+        }
+        self.log.note("the server closed the connection");
+        self.send_state();
+    }
+
+    pub(super) async fn list(&self, kind: ListKind) -> Result<ListItems, InspectError> {
+        let client = self.client()?;
+        lists::read(&client, kind).await.map_err(failed)
+    }
+
+    /// Changes settings. If the connection depends on them, it is opened again.
+    pub(super) async fn change_settings(&self, change: SettingsChange) -> Result<(), InspectError> {
+        let (before, after) = {
+            let mut current = self.lock();
+            let after = current.settings.changed(change);
+            let after = after.map_err(InspectError::Invalid)?;
+            let before = std::mem::replace(&mut current.settings, after.clone());
+            (before, after)
+        };
+        self.faults.set(after.faults);
+        self.connector.apply(&after, &before);
+        if before.needs_reconnect(&after) {
+            self.reconnect();
+        } else if let Ok(client) = self.client() {
+            if before.log_level != after.log_level {
+                client
+                    .set_log_level(after.log_level)
+                    .await
+                    .map_err(failed)?;
+            }
+            if before.roots != after.roots {
+                let roots = after.roots.iter().map(Root::new);
+                client.set_roots(roots).await.map_err(failed)?;
+            }
+        }
+        self.send_state();
+        Ok(())
+    }
+
+    /// Subscribes to a resource, or ends the subscription.
+    pub(super) async fn subscribe(&self, uri: &str, subscribed: bool) -> Result<(), InspectError> {
+        if !subscribed {
+            self.lock().subscriptions.remove(uri);
+        } else if self.lock().subscriptions.is_full() {
+            let message = format!("there are {MAX_RESOURCES} subscriptions; end one first");
+            return Err(InspectError::Limit(message));
+        } else {
+            let client = self.client()?;
+            let task = listen_to_resource(&client, uri, self.events.clone()).await;
+            let task = task.map_err(failed)?;
+            self.lock().subscriptions.insert(uri.to_owned(), task);
+        }
+        self.send_state();
+        Ok(())
+    }
+
+    /// Returns what the page shows about the connection.
+    pub(super) fn state(&self) -> Value {
+        let mut current = self.lock();
+        current.states += 1;
+        let (connection, server) = match &current.status {
+            Status::Connecting => (json!({"status": "connecting"}), None),
+            Status::Failed(failure) => {
+                let error = failure.message_with_advice();
+                (json!({"status": "failed", "error": error}), None)
+            }
+            Status::Connected(client) => {
+                let connection = json!({
+                    "status": "connected",
+                    "number": current.connections,
+                    "era": era_name(client.detected_era()),
+                    "version": client.version().as_str(),
+                });
+                (connection, client.server())
+            }
+        };
+        let mut state = json!({
+            "toolwire": env!("CARGO_PKG_VERSION"),
+            "number": current.states,
+            "target": target_value(&self.connector.target),
+            "connection": connection,
+            "settings": current.settings,
+            "subscriptions": current.subscriptions.uris(),
+            "calls": self.calls.list(),
+            "inputs": self.inputs.list(),
+        });
+        if let Some(server) = server {
+            state["server"] = json!({
+                "info": server.info,
+                "capabilities": server.capabilities,
+                "instructions": server.instructions,
+                "versions": server.versions,
+            });
+        }
+        state
+    }
+
+    fn send_state(&self) {
+        self.events.send("state", &self.state());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn failed(error: Error) -> InspectError {
+    InspectError::Failed(Failure::of(&error, Phase::Calling))
+}
+
+/// Returns the target for the page. Headers and environment variables may be secrets, so they are not included.
+fn target_value(target: &Target) -> Value {
+    match target {
+        Target::Http(endpoint) => json!({
+            "transport": "http",
+            "label": endpoint.url,
+            "url": endpoint.url,
+        }),
+        Target::Child(child) => {
+            let words = [&child.program].into_iter().chain(&child.arguments);
+            let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+            json!({
+                "transport": "stdio",
+                "label": command_line(words.iter().map(AsRef::as_ref)),
+                "command": words,
+            })
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Requests that the HTTP interface rejects.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+use super::{DEMO, InspectCommand};
+use crate::process::{toolwire, within};
+
+#[tokio::test]
+async fn requests_of_other_hosts_origins_and_users_are_rejected() {
+    let command = InspectCommand::start(&DEMO).await;
+    let authority = command.authority().to_owned();
+    let port = authority.rsplit_once(':').expect("a port").1;
+    let token = format!("Authorization: Bearer {}", command.token);
+    let check = async |headers: &[&str], expected: u16| {
+        let response = command.send("GET", "/api/state", headers, None).await;
+        assert_eq!(response.status, expected, "{headers:?}");
+        let is_readable = response.body.windows(6).any(|part| part == b"target");
+        assert_eq!(is_readable, expected == 200, "{headers:?}");
+        assert!(!response.headers.contains("access-control"), "{headers:?}");
+        let policy = "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+             connect-src 'self'; img-src 'self' data: blob:; media-src blob:; base-uri 'none'; \
+             form-action 'none'; frame-ancestors 'none'";
+        for header in [
+            policy,
+            "x-content-type-options: nosniff",
+            "referrer-policy: no-referrer",
+            "cache-control: no-store",
+            "cross-origin-opener-policy: same-origin",
+            "cross-origin-resource-policy: same-origin",
+        ] {
+            assert!(response.headers.contains(header), "{header}");
+        }
+    };
+    check(&[&token], 200).await;
+    check(&[&token, &format!("Host: localhost:{port}")], 200).await;
+    check(&[], 401).await;
+    check(&["Authorization: Bearer wrong"], 401).await;
+    check(&[&token, "Host: attacker.example"], 403).await;
+    check(&[&token, &format!("Host: attacker.example:{port}")], 403).await;
+    check(&[&token, "Origin: https://attacker.example"], 403).await;
+    check(&[&token, "Origin: null"], 403).await;
+    check(&[&token, "Sec-Fetch-Site: cross-site"], 403).await;
+    check(&[&token, &format!("Origin: http://{authority}")], 200).await;
+}
+
+#[tokio::test]
+async fn printed_address_gives_access_once() {
+    let command = InspectCommand::start(&DEMO).await;
+    let session = async |secret: &str| {
+        let body = json!({ "secret": secret });
+        command.send("POST", "/api/session", &[], Some(&body)).await
+    };
+    assert_eq!(session("wrong").await.status, 401);
+    let first = session(command.secret()).await;
+    assert_eq!(
+        (first.status, first.json()["token"].as_str()),
+        (200, Some(command.token.as_str()))
+    );
+    assert_eq!(session(command.secret()).await.status, 403);
+}
+
+#[tokio::test]
+async fn invalid_requests_name_the_remedy() {
+    let command = InspectCommand::start(&DEMO).await;
+    let check = async |method: &str, path: &str, body: Option<Value>, expected: (u16, &str)| {
+        let (status, value) = command.request(method, path, body.as_ref()).await;
+        assert_eq!(status, expected.0, "{path} {value}");
+        let error = format!("{} {}", value["error"], value["advice"]);
+        assert!(error.contains(expected.1), "{path} {error}");
+    };
+    check("GET", "/api/other", None, (404, "nothing at this address")).await;
+    check("GET", "/api/calls/99", None, (404, "nothing")).await;
+    check("GET", "/api/lists/other", None, (404, "nothing")).await;
+    check(
+        "POST",
+        "/api/calls",
+        Some(json!({"params": {}})),
+        (400, "missing field `method`"),
+    )
+    .await;
+    check(
+        "POST",
+        "/api/calls",
+        Some(json!({"method": "a", "params": []})),
+        (400, "not an object"),
+    )
+    .await;
+    check(
+        "PATCH",
+        "/api/settings",
+        Some(json!({"roots": ["/tmp"]})),
+        (400, "write file:///path"),
+    )
+    .await;
+    check(
+        "POST",
+        "/api/inputs/7",
+        Some(json!({"action": "accept"})),
+        (404, "nothing"),
+    )
+    .await;
+    check(
+        "POST",
+        "/api/expand",
+        Some(json!({"template": "{a", "variables": {}})),
+        (400, "template"),
+    )
+    .await;
+    let token = format!("Authorization: Bearer {}", command.token);
+    let form = ["Content-Type: text/plain", &token];
+    let response = command
+        .send("POST", "/api/calls", &form, Some(&json!({})))
+        .await;
+    assert_eq!(response.status, 415);
+}
+
+#[tokio::test]
+async fn body_beyond_the_limit_is_rejected() {
+    const LIMIT: usize = 16 * 1024 * 1024;
+    let command = InspectCommand::start(&DEMO).await;
+    let check = async |bytes: usize, expected: u16| {
+        let around = json!({"secret": ""}).to_string().len();
+        let body = json!({ "secret": "x".repeat(bytes - around) });
+        let response = command.send("POST", "/api/session", &[], Some(&body)).await;
+        assert_eq!(response.status, expected, "{bytes}");
+    };
+    check(LIMIT, 401).await;
+    check(LIMIT + 1, 413).await;
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait() {
+    const LIMIT: usize = 64;
+    let command = InspectCommand::start(&DEMO).await;
+    let mut idle = Vec::new();
+    for _ in 0..LIMIT {
+        let stream = TcpStream::connect(command.authority()).await;
+        idle.push(stream.expect("a connection"));
+    }
+    let mut waiting = Box::pin(command.get("/api/state"));
+    let is_waiting = tokio::time::timeout(Duration::from_millis(200), &mut waiting).await;
+    assert!(is_waiting.is_err(), "the limit is not reached");
+    idle.pop();
+    assert_eq!(waiting.await["connection"]["status"], "connected");
+}
+
+#[tokio::test]
+async fn address_of_other_machines_is_rejected() {
+    let mut command = toolwire(&["inspect", "--listen", "0.0.0.0:0"]);
+    let output = within(command.args(DEMO).output())
+        .await
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("other machines could use the server"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn record_is_rejected() {
+    let mut command = toolwire(&["inspect", "--record", "session.mcplog"]);
+    let output = within(command.args(DEMO).output())
+        .await
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("toolwire inspect -- toolwire record"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn server_that_does_not_start_ends_the_command() {
+    let mut command = toolwire(&[
+        "inspect",
+        "--listen",
+        "127.0.0.1:0",
+        "--",
+        "no-such-program",
+    ]);
+    let output = within(command.output()).await.expect("the command runs");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stdout.is_empty());
+}
