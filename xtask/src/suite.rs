@@ -63,30 +63,39 @@ const COUNTS_INSTRUCTIONS: bool = cfg!(all(target_os = "linux", target_arch = "x
 
 /// Runs formatting, all tests, lints and documentation.
 ///
-/// Many tests wait for other processes, so lints and later builds run beside them, with a low priority and in target
-/// directories of their own: a target directory can be used by one build at a time.
+/// Builds have parts that use one processor only, and many tests wait for other processes. So lints and the builds of the
+/// last steps run beside them from the start, with a low priority and in target directories of their own: a target
+/// directory can be used by one build at a time.
 pub(crate) fn ci(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     check_valgrind()?;
     run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
     thread::scope(|scope| {
+        let linting = scope.spawn(|| {
+            build_server_alone(root)?;
+            lint(root)
+        });
+        let building = scope.spawn(|| build_counted_program(root));
+        build_and_test(root, &toolchain)?;
+        join(linting, "the lints")?;
+        join(building, "the build of the counted program")
+    })?;
+    run(ci_cargo(root, SERVER_ALONE).env("CARGO_TARGET_DIR", lint_directory()?))?;
+    count_instructions(root, ci_cargo)
+}
+
+/// Builds all tests while it installs what they need, then runs them.
+fn build_and_test(root: &Path, toolchain: &Toolchain) -> Outcome {
+    thread::scope(|scope| {
         // The installations wait for the network most of the time.
         let installing = scope.spawn(|| {
-            install_packages(root, &toolchain)?;
+            install_packages(root, toolchain)?;
             page::check(root)
         });
         run(&mut ci_cargo(root, &[ALL_TESTS, &["--no-run"]].concat()))?;
         join(installing, "the installation of the peers")
     })?;
-    thread::scope(|scope| {
-        let linting = scope.spawn(|| lint(root));
-        let building = scope.spawn(|| build_last_steps(root));
-        test_with(root, &toolchain, ci_cargo)?;
-        join(linting, "the lints")?;
-        join(building, "the builds of the last steps")
-    })?;
-    run(ci_cargo(root, SERVER_ALONE).env("CARGO_TARGET_DIR", side_directory("server-alone")?))?;
-    count_instructions(root, ci_cargo)
+    test_with(root, toolchain, ci_cargo)
 }
 
 /// Returns the outcome of a thread.
@@ -107,7 +116,7 @@ fn ci_cargo(root: &Path, arguments: &[&str]) -> Command {
 
 /// Checks lints, feature sets and documentation.
 fn lint(root: &Path) -> Outcome {
-    let directory = side_directory("lint")?;
+    let directory = lint_directory()?;
     let lint = |arguments: &[&str]| {
         let mut command = with_low_priority(&ci_cargo(root, arguments));
         command
@@ -148,29 +157,26 @@ fn lint(root: &Path) -> Outcome {
     lint(&arguments)
 }
 
-/// Builds what the last steps of continuous integration need. The tests run later: with a low priority, they could reach
-/// their timeouts.
-fn build_last_steps(root: &Path) -> Outcome {
-    let build = |arguments: &[&str]| with_low_priority(&ci_cargo(root, arguments));
-    run_and_print_after(
-        build(&[SERVER_ALONE, &["--no-run"]].concat())
-            .env("CARGO_TARGET_DIR", side_directory("server-alone")?),
-    )?;
-    if COUNTS_INSTRUCTIONS {
-        // The test that counts builds this program in the same way. A release build does not block the tests.
-        run_and_print_after(&mut build(&[
-            "build",
-            "--release",
-            "--package",
-            INSTRUCTIONS,
-        ]))?;
-    }
-    Ok(())
+/// Builds the tests of a server alone. They run later: with a low priority, they could reach their timeouts.
+fn build_server_alone(root: &Path) -> Outcome {
+    let mut build = with_low_priority(&ci_cargo(root, &[SERVER_ALONE, &["--no-run"]].concat()));
+    // The lints use the same macros and build scripts.
+    run_and_print_after(build.env("CARGO_TARGET_DIR", lint_directory()?))
 }
 
-/// Returns a target directory for builds beside the tests.
-fn side_directory(name: &str) -> Outcome<PathBuf> {
-    Ok(target_directory()?.join(name))
+/// Builds the program whose instructions are counted, as the test that counts does. A release build does not block the
+/// tests.
+fn build_counted_program(root: &Path) -> Outcome {
+    if !COUNTS_INSTRUCTIONS {
+        return Ok(());
+    }
+    let arguments = ["build", "--release", "--package", INSTRUCTIONS];
+    run_and_print_after(&mut with_low_priority(&ci_cargo(root, &arguments)))
+}
+
+/// Returns the target directory for builds beside the tests.
+fn lint_directory() -> Outcome<PathBuf> {
+    Ok(target_directory()?.join("lint"))
 }
 
 /// Installs the packages of the peers and of the conformance suite if needed.
