@@ -25,6 +25,7 @@ mod meta_keys;
 mod middleware;
 mod mount_changes;
 mod mount_declarations;
+mod mount_replacement;
 mod mounts;
 mod notifications;
 mod own_transport;

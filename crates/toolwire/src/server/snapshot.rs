@@ -29,7 +29,7 @@ use crate::server::method::MethodEntry;
 use crate::server::middleware::{Chain, Policy};
 #[cfg(feature = "relay")]
 use crate::server::mount::ROOTS_CHANGED;
-use crate::server::mount::{CatalogEntry as _, Declarations, Origin};
+use crate::server::mount::{CatalogEntry as _, Declarations, ExposedUris, Origin};
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;
 use crate::server::prompt::PromptEntry;
@@ -94,6 +94,8 @@ pub(crate) struct Snapshot {
     pub(crate) has_several_sources: bool,
     /// What the sources of mounts declare besides their entries, by the number of the mount.
     pub(crate) declarations: BTreeMap<usize, Declarations>,
+    /// The URIs under which the resources of mounts are exposed.
+    pub(crate) uris: Arc<ExposedUris>,
     pub(crate) emptied: EmptiedLists,
     /// Serves all requests instead of the handlers.
     #[cfg(feature = "relay")]
@@ -183,6 +185,7 @@ impl Snapshot {
             has_raw_entries: false,
             has_several_sources: false,
             declarations: BTreeMap::new(),
+            uris: Arc::default(),
             emptied: EmptiedLists::default(),
             #[cfg(feature = "relay")]
             forwarder: None,

@@ -125,6 +125,7 @@ impl Server {
             part.expose_uris(&mount, number);
             let changes = self.change(|snapshot| {
                 snapshot.check_part(number, &part)?;
+                snapshot.uris = self.shared.mounts.claims.exposed();
                 Ok(snapshot.replace_part(number, [(number, &part)]))
             });
             if changes.is_err() {
@@ -168,8 +169,11 @@ impl Server {
             return false;
         };
         let record = records.mounts.remove(position);
-        let changes = self.change(|snapshot| snapshot.replace_part(record.number, records.parts()));
         self.shared.mounts.claims.release(record.number);
+        let changes = self.change(|snapshot| {
+            snapshot.uris = self.shared.mounts.claims.exposed();
+            snapshot.replace_part(record.number, records.parts())
+        });
         drop(records);
         // The source may react when its watch is dropped, so this happens outside the lock.
         drop(record);
@@ -202,6 +206,7 @@ impl Server {
         record.installed = refresh;
         record.part = part;
         let (changes, hidden) = self.change(|snapshot| {
+            snapshot.uris = self.shared.mounts.claims.exposed();
             let changes = snapshot.replace_part(number, records.parts());
             let part = records.part(number);
             (changes, part.map(|part| snapshot.conflicts(number, part)))

@@ -29,4 +29,4 @@ pub(crate) use origin::{CatalogEntry, Origin};
 pub(crate) use roots::{ROOTS_CHANGED, RootsListener};
 pub use source::{Catalog, Source, SourceListener};
 pub(crate) use subscriptions::{SubscriptionCounts, UriSubscription};
-pub(crate) use uris::{UriClaims, UriExposure};
+pub(crate) use uris::{ExposedUris, UriClaims, UriExposure};

@@ -32,12 +32,7 @@ impl Exchange {
 
     /// Returns the URI that the source of a mount has for a resource.
     fn source_uri(&self, mount: usize, exposed: &str) -> Arc<str> {
-        let server = self.snapshot().server.upgrade();
-        let claims = server.map(|server| server.mounts.claims.exposed());
-        let resolved = claims
-            .as_ref()
-            .and_then(|claims| claims.resolve_prefixed(exposed));
-        match resolved {
+        match self.snapshot().uris.resolve_prefixed(exposed) {
             Some((owner, uri)) if owner == mount => (*uri).into(),
             _ => exposed.into(),
         }

@@ -172,12 +172,11 @@ impl Server {
 
     /// Returns the resource at a URI, if it is mounted.
     fn mounted_resource(&self, uri: &str) -> Option<MountedResource> {
-        let resource = self.snapshot().find_resource(uri, &Viewer::unfiltered())?;
-        let exposed = self.shared.mounts.claims.exposed();
-        let own = exposed.resolve_prefixed(uri);
+        let snapshot = self.snapshot();
+        let resource = snapshot.find_resource(uri, &Viewer::unfiltered())?;
         Some(MountedResource {
             source: self.mounted_source(resource.origin()?.mount)?,
-            uri: own.map_or_else(|| uri.to_owned(), |(_, own)| own.into_owned()),
+            uri: snapshot.uris.own_uri(uri),
         })
     }
 }

@@ -151,6 +151,23 @@ impl ExposedUris {
         (uri != exposed).then(|| (self.mounts[source], uri))
     }
 
+    /// Replaces the exposed URIs in the parameters of a request by those of the source.
+    pub(crate) fn edit_request(&self, method: &str, params: &mut RawObject<'_>) {
+        rewrite::request(method, params, |reference| match reference {
+            UriReference::Uri(uri) => {
+                let resolved = self.resolve_prefixed(uri);
+                resolved.map(|(_, uri)| uri.into_owned())
+            }
+            UriReference::Template(_) => None,
+        });
+    }
+
+    /// Returns the URI that the source has for an exposed one.
+    pub(crate) fn own_uri(&self, exposed: &str) -> String {
+        let resolved = self.resolve_prefixed(exposed);
+        resolved.map_or_else(|| exposed.to_owned(), |(_, uri)| uri.into_owned())
+    }
+
     fn replacement(&self, mount: usize, reference: UriReference<'_>) -> Option<String> {
         let (old, new) = match reference {
             UriReference::Uri(uri) => (uri, self.exposed(mount, uri)),
@@ -175,23 +192,18 @@ pub(crate) struct UriExposure {
 }
 
 impl UriExposure {
-    /// Replaces the exposed URIs in the parameters of a request by those of the source.
-    pub(crate) fn edit_request(&self, method: &str, params: &mut RawObject<'_>) {
-        let exposed = self.claims.exposed();
-        rewrite::request(method, params, |reference| match reference {
-            UriReference::Uri(uri) => {
-                let resolved = exposed.resolve_prefixed(uri);
-                resolved.map(|(_, uri)| uri.into_owned())
-            }
-            UriReference::Template(_) => None,
-        });
-    }
-
-    /// Returns the URI that the source has for an exposed one.
-    pub(crate) fn own_uri(&self, exposed: &str) -> String {
-        let table = self.claims.exposed();
-        let resolved = table.resolve_prefixed(exposed);
-        resolved.map_or_else(|| exposed.to_owned(), |(_, uri)| uri.into_owned())
+    /// Returns the tables that resolve the URI of a request for an entry, the outermost level first.
+    ///
+    /// The outermost table, `of_request`, is that of the snapshot of the request. So the handler gets the URI that rules and middleware
+    /// have seen, also if the claims change while the request runs.
+    pub(crate) fn request_tables(
+        exposures: &[Self],
+        of_request: &Arc<ExposedUris>,
+    ) -> impl Iterator<Item = Arc<ExposedUris>> {
+        let outermost = exposures.last().map(|_| Arc::clone(of_request));
+        let inner = exposures.iter().rev().skip(1);
+        let inner = inner.map(|exposure| exposure.claims.exposed());
+        outermost.into_iter().chain(inner)
     }
 
     /// Returns a result with the exposed URIs.
@@ -246,11 +258,7 @@ impl Snapshot {
         &self,
         uri: &str,
     ) -> Vec<(&Arc<TemplateEntry>, ResolvedResource)> {
-        let Some(server) = self.server.upgrade() else {
-            return Vec::new();
-        };
-        let exposed = server.mounts.claims.exposed();
-        let Some((mount, own)) = exposed.resolve_prefixed(uri) else {
+        let Some((mount, own)) = self.uris.resolve_prefixed(uri) else {
             return Vec::new();
         };
         let of_mount = self.templates.values().filter(|entry| {

@@ -106,8 +106,8 @@ impl RawEntry {
         if let Some(name) = &self.local_name {
             object.set_text("name", name);
         }
-        for exposure in self.exposures.iter().rev() {
-            exposure.edit_request(exchange.route().name(), &mut object);
+        for uris in UriExposure::request_tables(&self.exposures, &exchange.snapshot().uris) {
+            uris.edit_request(exchange.route().name(), &mut object);
         }
         if let Some(hidden) = &self.hidden {
             let arguments = exchange.arguments().map(RawJson::from);

@@ -18,7 +18,7 @@ use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::Access;
 use crate::server::completion::Completers;
-use crate::server::mount::{CatalogEntry, Origin, UriExposure};
+use crate::server::mount::{CatalogEntry, ExposedUris, Origin, UriExposure};
 use crate::server::raw_entry::{RawEntry, RawHandler};
 use crate::server::registry::{RegistrationError, parse_raw};
 use crate::server::resource::arguments::TemplateArguments;
@@ -249,13 +249,13 @@ impl TemplateEntry {
         &self.serving.access
     }
 
-    /// Returns the use of the template for a URI, as rules see it.
-    pub(crate) fn used_for(&self, uri: &str) -> UsedTemplate {
+    /// Returns the use of the template for a URI, as rules see it. `exposed` is the table of the snapshot of the request.
+    pub(crate) fn used_for(&self, uri: &str, exposed: &Arc<ExposedUris>) -> UsedTemplate {
         let mut uris = vec![uri.to_owned()];
         let exposures = self.raw_entry().map(|raw| raw.exposures.as_slice());
         let mut own = uri.to_owned();
-        for exposure in exposures.unwrap_or_default().iter().rev() {
-            own = exposure.own_uri(&own);
+        for table in UriExposure::request_tables(exposures.unwrap_or_default(), exposed) {
+            own = table.own_uri(&own);
             uris.push(own.clone());
         }
         UsedTemplate {

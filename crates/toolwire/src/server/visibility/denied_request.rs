@@ -24,7 +24,7 @@ impl Exchange {
                     return viewer.denying_rule(PolicyEntry::new(name, resource.origin()));
                 }
                 let (template, _) = snapshot.templates_at(name).into_iter().next()?;
-                let used = template.used_for(name);
+                let used = template.used_for(name, &snapshot.uris);
                 viewer.denying_rule(PolicyEntry::new(name, template.origin()).of_template(&used))
             }
             _ => None,

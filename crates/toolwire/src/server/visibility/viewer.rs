@@ -68,10 +68,10 @@ impl<'a> Viewer<'a> {
 
     /// Returns `true` if the caller sees a template, and may use it for a URI.
     pub(crate) fn sees_at(&self, uri: &str, template: &TemplateEntry) -> bool {
-        if !self.is_filtered() {
+        let Some(filter) = &self.filter else {
             return true;
-        }
-        let used = template.used_for(uri);
+        };
+        let used = template.used_for(uri, &filter.snapshot.uris);
         self.sees_entry(PolicyEntry::new(uri, template.origin()).of_template(&used))
     }
 
