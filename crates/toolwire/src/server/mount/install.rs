@@ -90,30 +90,8 @@ impl Server {
     /// # Errors
     /// Returns an error if a name is already registered or invalid, if the mounted server mounts this one, and if it is that
     /// of a relay.
-    pub fn add_mount(&self, mut mount: Mount) -> Result<(), RegistrationError> {
-        mount.claims = Arc::clone(&self.shared.mounts.claims);
-        mount.check()?;
-        if mount
-            .source
-            .as_server()
-            .is_some_and(|child| child.offers(self))
-        {
-            return Err(RegistrationError::new(format!(
-                "{}: a server cannot mount itself",
-                mount.label()
-            )));
-        }
-        if mount
-            .source
-            .as_server()
-            .is_some_and(|child| child.snapshot().forwards())
-        {
-            return Err(RegistrationError::new(format!(
-                "{}: the server of a relay has no entries; mount its upstream server with `Upstream::source`",
-                mount.label()
-            )));
-        }
-        let mount = Arc::new(mount);
+    pub fn add_mount(&self, mount: Mount) -> Result<(), RegistrationError> {
+        let mount = self.checked_mount(mount)?;
         let number = {
             let mut records = lock(&self.shared.mounts.records);
             records.next += 1;
@@ -147,18 +125,92 @@ impl Server {
             changes
         };
         self.publish_mounted(&changes);
+        // The source may have changed before it was watched.
+        self.watch_mount(&mount, number);
+        Ok(())
+    }
+
+    /// Replaces the mount with the same name, at its place, and notifies clients of the lists that change. Entries of other
+    /// mounts keep their places, and requests that run finish with the replaced mount.
+    ///
+    /// As with later changes of a source, an entry whose name another entry has is hidden, and a warning names it.
+    ///
+    /// ```
+    /// use toolwire::{Mount, Server, tool};
+    ///
+    /// /// Returns the forecast.
+    /// #[tool]
+    /// async fn forecast() -> &'static str {
+    ///     "sunny"
+    /// }
+    ///
+    /// let weather = Server::new("weather", "1.0.0").tool(forecast);
+    /// let server = Server::new("app", "1.0.0").mount("weather", weather.clone());
+    /// // From now on, the tool is `outlook_forecast`.
+    /// server.replace_mount(Mount::new("weather", weather).with_prefix("outlook"))?;
+    /// # Ok::<(), toolwire::RegistrationError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if no mount has the name, and the errors of [`add_mount`](Self::add_mount) except for names that are
+    /// registered. Then nothing changes.
+    pub fn replace_mount(&self, mount: Mount) -> Result<(), RegistrationError> {
+        let mount = self.checked_mount(mount)?;
+        let replaced = {
+            let mut records = lock(&self.shared.mounts.records);
+            let mut mounts = records.mounts.iter_mut();
+            let has_name = |record: &&mut MountRecord| {
+                record.mount.name.is_some() && record.mount.name == mount.name
+            };
+            mounts.find(has_name).map(|record| {
+                let old = std::mem::replace(&mut record.mount, Arc::clone(&mount));
+                (record.number, old, record._watch.take())
+            })
+        };
+        let Some((number, old, old_watch)) = replaced else {
+            return Err(RegistrationError::new(format!(
+                "{}: there is no such mount to replace; add it with `add_mount`",
+                mount.label()
+            )));
+        };
+        // The entries of the replaced mount stay until those of the new one are known.
+        self.watch_mount(&mount, number);
+        // A source may end its connections with its last watch, so the new watch begins first. It may also react, so this
+        // happens outside the lock.
+        drop((old_watch, old));
+        Ok(())
+    }
+
+    /// Rejects a mount that cannot be used, and prepares it for this server.
+    fn checked_mount(&self, mut mount: Mount) -> Result<Arc<Mount>, RegistrationError> {
+        mount.claims = Arc::clone(&self.shared.mounts.claims);
+        mount.check()?;
+        let problem = match mount.source.as_server() {
+            Some(child) if child.offers(self) => "a server cannot mount itself",
+            Some(child) if child.snapshot().forwards() => {
+                "the server of a relay has no entries; mount its upstream server with `Upstream::source`"
+            }
+            _ => return Ok(Arc::new(mount)),
+        };
+        let label = mount.label();
+        Err(RegistrationError::new(format!("{label}: {problem}")))
+    }
+
+    /// Watches the source of a mount, and takes its entries.
+    fn watch_mount(&self, mount: &Arc<Mount>, number: usize) {
         let watch = mount.source.watch(SourceListener {
             server: Arc::downgrade(&self.shared),
             mount: number,
         });
         let mut records = lock(&self.shared.mounts.records);
-        if let Some(record) = records.find(number) {
-            record._watch = Some(watch);
-        }
+        // A mount that was removed or replaced meanwhile needs no watch.
+        let unused = match records.find(number) {
+            Some(record) if Arc::ptr_eq(&record.mount, mount) => record._watch.replace(watch),
+            _ => Some(watch),
+        };
         drop(records);
-        // The source may have changed before it was watched.
+        drop(unused);
         self.refresh_mount(number);
-        Ok(())
     }
 
     /// Removes a mount by its name and notifies clients. Returns `true` if it existed.
