@@ -97,7 +97,7 @@ impl Gateway {
             let limits = (&limits, UpstreamLimits::new(&upstream.limits));
             let running =
                 RunningUpstream::new(upstream, connection, limits, has_rules(&config), &common);
-            upstreams.push(running.map_err(named)?);
+            upstreams.push(running.mounted_alone(&common).map_err(named)?);
         }
         let gateway = Self {
             inner: Arc::new(GatewayInner {
@@ -180,10 +180,7 @@ impl Gateway {
     /// Mounts upstreams on the main server, after those that are mounted.
     fn mount_all(&self, upstreams: &[RunningUpstream]) -> Result<(), GatewayError> {
         for upstream in upstreams {
-            let mount = upstream.mount(&self.inner.common);
-            self.inner.server.add_mount(mount).map_err(|error| {
-                GatewayError::Setting(format!("upstream `{}`: {error}", upstream.config.name))
-            })?;
+            upstream.add_mount(&self.inner.server, &self.inner.common)?;
         }
         Ok(())
     }

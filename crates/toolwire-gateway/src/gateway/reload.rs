@@ -160,7 +160,13 @@ impl Gateway {
             connection
                 .and_then(|connection| {
                     let limits = (limits, own_limits(upstream, &state.upstreams));
-                    RunningUpstream::new(upstream, connection, limits, is_ruled, common)
+                    let mut named = state.upstreams.iter();
+                    let named = named.find(|old| old.has_name_of(upstream));
+                    let next = RunningUpstream::new(upstream, connection, limits, is_ruled, common);
+                    match named {
+                        Some(old) => next.replacing(old, common),
+                        None => next.mounted_alone(common),
+                    }
                 })
                 .map_err(|problem| {
                     GatewayError::Setting(format!("upstream `{}`: {problem}", upstream.name))
@@ -169,36 +175,52 @@ impl Gateway {
         next.collect()
     }
 
-    /// Mounts the new upstreams in their order. Those that have not changed, with only such ones before them, stay mounted.
+    /// Mounts the new upstreams in their order. Those whose order is the same stay at their places; the changed ones of them
+    /// are replaced there.
     fn remount(
         &self,
         old: &[RunningUpstream],
         new: &[RunningUpstream],
     ) -> Result<(), GatewayError> {
-        let kept = unchanged_mounts(old, new, RunningUpstream::is);
-        let (kept, mounted) = new.split_at(kept);
+        let has_same_name =
+            |old: &RunningUpstream, new: &RunningUpstream| new.has_name_of(&old.config);
+        let (kept, added) = new.split_at(mounts_in_order(old, new, has_same_name));
         for upstream in old {
-            if !kept.iter().any(|kept| kept.is(upstream)) {
+            if !kept.iter().any(|kept| kept.has_name_of(&upstream.config)) {
                 self.inner.server.remove_mount(&upstream.config.name);
             }
         }
         self.set_sources(new);
-        self.mount_all(mounted)
+        let common = &self.inner.common;
+        for upstream in new {
+            let is_changed = !old.iter().any(|old| old.is(upstream));
+            let mut known = old.iter();
+            if is_changed && known.any(|old| has_same_name(old, upstream)) {
+                upstream.replace_alone(common)?;
+            }
+        }
+        for upstream in kept {
+            if !old.iter().any(|old| old.is(upstream)) {
+                upstream.replace_mount(&self.inner.server, common)?;
+            }
+        }
+        self.mount_all(added)
     }
 
-    /// Replaces the addresses of single upstreams.
+    /// Removes the addresses of single upstreams that are gone, and adds those of new ones.
     fn replace_services(&self, old: &[RunningUpstream], state: &GatewayState) {
         let Some(service) = lock(&self.inner.service).clone() else {
             return;
         };
         for upstream in old {
-            if !state.upstreams.iter().any(|new| new.is(upstream)) {
+            let mut new = state.upstreams.iter();
+            if !new.any(|new| new.has_name_of(&upstream.config)) {
                 service.remove_service(&upstream.path());
                 upstream.alone.shutdown();
             }
         }
         for upstream in &state.upstreams {
-            if !old.iter().any(|old| old.is(upstream)) {
+            if !old.iter().any(|old| old.has_name_of(&upstream.config)) {
                 self.serve_alone(&service, upstream, &state.config);
             }
         }
@@ -239,13 +261,17 @@ impl RunningUpstream {
     fn is(&self, other: &Self) -> bool {
         self.source.is(&other.source)
     }
+
+    /// Returns `true` if a configuration is that of the upstream with the same name.
+    fn has_name_of(&self, config: &UpstreamConfig) -> bool {
+        self.config.name == config.name
+    }
 }
 
 /// Returns the limits of an upstream. Equal limits of the upstream with its name go on, with what they have counted.
 fn own_limits(config: &UpstreamConfig, old: &[RunningUpstream]) -> UpstreamLimits {
     let mut old = old.iter();
-    let known =
-        old.find(|old| old.config.name == config.name && old.config.limits == config.limits);
+    let known = old.find(|old| old.has_name_of(config) && old.config.limits == config.limits);
     match known {
         Some(known) => known.own_limits.clone(),
         None => UpstreamLimits::new(&config.limits),
@@ -254,7 +280,7 @@ fn own_limits(config: &UpstreamConfig, old: &[RunningUpstream]) -> UpstreamLimit
 
 /// Returns how many elements at the start of a new list are in the old list in the same order. A mount is always added at
 /// the end, so these can stay.
-fn unchanged_mounts<T>(old: &[T], new: &[T], is_same: impl Fn(&T, &T) -> bool) -> usize {
+fn mounts_in_order<T>(old: &[T], new: &[T], is_same: impl Fn(&T, &T) -> bool) -> usize {
     let mut rest = old.iter();
     let kept = new
         .iter()
@@ -319,10 +345,10 @@ mod tests {
     }
 
     #[test]
-    fn unchanged_mounts_stay_while_their_order_does() {
+    fn mounts_stay_while_their_order_does() {
         let check = |old: &str, new: &str, expected: usize| {
             let letters = |text: &str| text.chars().collect::<Vec<char>>();
-            let kept = unchanged_mounts(&letters(old), &letters(new), char::eq);
+            let kept = mounts_in_order(&letters(old), &letters(new), char::eq);
             assert_eq!(kept, expected, "{old} {new}");
         };
         check("abc", "abc", 3);

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use toolwire::middleware::Middleware;
 use toolwire::relay::UpstreamSource;
-use toolwire::{Mount, Server};
+use toolwire::{Mount, RegistrationError, Server, Source};
 
 use crate::access::AccessRules;
 use crate::audit::{AuditLog, AuditedServer};
 use crate::config::UpstreamConfig;
+use crate::error::GatewayError;
 use crate::exposed_uris::ExposedUris;
 use crate::gateway::PATH;
 use crate::guard::Guard;
@@ -51,13 +52,14 @@ pub(super) struct RunningUpstream {
 }
 
 impl RunningUpstream {
+    /// Creates an upstream that is not mounted.
     pub(super) fn new(
         config: &UpstreamConfig,
         connection: UpstreamSource,
         (limits, own_limits): (&CommonLimits, UpstreamLimits),
         is_ruled: bool,
         common: &Common,
-    ) -> Result<Self, String> {
+    ) -> Self {
         let pinning = config
             .pin
             .map(|mode| Pinning::new(mode, Arc::clone(&common.pins)));
@@ -71,7 +73,7 @@ impl RunningUpstream {
         let alone = common
             .in_front(alone)
             .with_middleware(AuditedServer::new(Arc::clone(&common.audit)));
-        let upstream = Self {
+        Self {
             config: config.clone(),
             limits: limits.clone(),
             is_ruled,
@@ -79,12 +81,47 @@ impl RunningUpstream {
             source,
             own_limits,
             alone,
-        };
-        let mount = upstream.mount(common).without_prefix();
-        let mounted = upstream.alone.add_mount(mount);
+        }
+    }
+
+    /// Mounts the upstream on the server that offers it alone.
+    pub(super) fn mounted_alone(self, common: &Common) -> Result<Self, String> {
+        self.check_mount(common)?;
+        let mount = self.mount(common).without_prefix();
+        let mounted = self.alone.add_mount(mount);
         mounted.map_err(|error| error.to_string())?;
-        upstream.check_mount(common)?;
-        Ok(upstream)
+        Ok(self)
+    }
+
+    /// Takes the server that offers the old upstream of the same name alone, so that its clients stay connected. The old
+    /// upstream is mounted there until [`replace_alone`](Self::replace_alone).
+    pub(super) fn replacing(mut self, old: &Self, common: &Common) -> Result<Self, String> {
+        self.check_mount(common)?;
+        self.alone = old.alone.clone();
+        Ok(self)
+    }
+
+    /// Replaces the old upstream of the same name on the server that offers it alone.
+    pub(super) fn replace_alone(&self, common: &Common) -> Result<(), GatewayError> {
+        let mount = self.mount_of(self.source.clone(), common).without_prefix();
+        self.named(self.alone.replace_mount(mount))
+    }
+
+    /// Replaces the old upstream of the same name at the main address.
+    pub(super) fn replace_mount(
+        &self,
+        server: &Server,
+        common: &Common,
+    ) -> Result<(), GatewayError> {
+        let mount = self.mount_of(self.source.clone(), common);
+        self.named(server.replace_mount(mount))
+    }
+
+    /// Adds the name of the upstream to an error.
+    fn named(&self, outcome: Result<(), RegistrationError>) -> Result<(), GatewayError> {
+        outcome.map_err(|error| {
+            GatewayError::Setting(format!("upstream `{}`: {error}", self.config.name))
+        })
     }
 
     /// Checks that the main address can mount this upstream, so that a new configuration fails before it changes something.
@@ -94,10 +131,19 @@ impl RunningUpstream {
         mounted.map_err(|error| error.to_string())
     }
 
-    /// Returns the mount of this upstream at the main address.
-    pub(super) fn mount(&self, common: &Common) -> Mount {
+    /// Mounts this upstream at the main address, after those that are mounted.
+    pub(super) fn add_mount(&self, server: &Server, common: &Common) -> Result<(), GatewayError> {
+        self.named(server.add_mount(self.mount(common)))
+    }
+
+    /// Returns a new mount of this upstream.
+    fn mount(&self, common: &Common) -> Mount {
+        self.mount_of(MountedSource::new(self.source.clone()), common)
+    }
+
+    fn mount_of(&self, source: impl Source, common: &Common) -> Mount {
         let config = &self.config;
-        let mut mount = Mount::new(&config.name, MountedSource::new(self.source.clone()));
+        let mut mount = Mount::new(&config.name, source);
         mount = match &config.prefix {
             Some(prefix) => mount.with_prefix(prefix),
             None => mount.without_prefix(),

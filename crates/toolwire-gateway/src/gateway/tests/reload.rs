@@ -94,3 +94,29 @@ async fn name_that_two_upstreams_have_does_not_prevent_a_new_configuration() {
     assert_eq!(gateway.report().await.conflicts.len(), 1);
     gateway.close().await;
 }
+
+#[tokio::test]
+async fn reload_of_one_upstream_moves_and_disconnects_no_other() {
+    let scratch = Scratch::new("gateway");
+    let one = TestUpstream::start(server_with(&["read"])).await;
+    let other = TestUpstream::start(server_with(&["write"])).await;
+    let text = |lines: &str| table("one", &one, lines) + &table("other", &other, "");
+    let gateway = start(&scratch, &text("")).await;
+    let client = client(&gateway).await;
+    let alone = gateway.inner.state.lock().await.upstreams[0].alone.clone();
+    let alone = within(Client::in_process(&alone)).await.unwrap();
+    assert_eq!(tools(&client).await, ["one_read", "other_write"]);
+    assert_eq!(call(&alone, "read").await, Ok("read".to_owned()));
+
+    let changed = text("prefix = \"o\"\ntools = { deny = [\"list\"] }");
+    gateway.reload(parse(&scratch, &changed)).await.unwrap();
+    assert_eq!(tools(&client).await, ["o_read", "other_write"]);
+    assert_eq!(call(&client, "other_write").await, Ok("write".to_owned()));
+    // Clients of the address at which the upstream is alone stay connected, and get the new rules.
+    assert_eq!(call(&alone, "read").await, Ok("read".to_owned()));
+    let denied = text("tools = { deny = [\"read\"] }");
+    gateway.reload(parse(&scratch, &denied)).await.unwrap();
+    assert_eq!(tools(&client).await, ["other_write"]);
+    assert!(tools(&alone).await.is_empty());
+    gateway.close().await;
+}
