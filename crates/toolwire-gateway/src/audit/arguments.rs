@@ -1,27 +1,13 @@
-//! The arguments of a call in the audit log: those that the configuration names, and a keyed digest of all of them.
+//! A keyed digest of the arguments of a call, for the audit log.
 
 use std::fmt::Write as _;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use sha2::Sha256;
 use toolwire::RawJson;
 use toolwire_auth::documents::Secret;
 use toolwire_proto::canonical_json::canonical_text;
-
-/// The maximum length of the written arguments in bytes. Longer ones are left out.
-const MAX_ARGUMENT_BYTES: usize = 16 * 1024;
-
-/// Returns the arguments that may be written.
-pub(super) fn chosen(arguments: Option<&RawValue>, names: &[String]) -> Option<Map<String, Value>> {
-    let arguments = arguments.filter(|_| !names.is_empty())?;
-    let arguments: Map<String, Value> = serde_json::from_str(arguments.get()).ok()?;
-    let chosen = arguments.into_iter();
-    let chosen: Map<String, Value> = chosen.filter(|(name, _)| names.contains(name)).collect();
-    let length = serde_json::to_string(&chosen).ok()?.len();
-    (length <= MAX_ARGUMENT_BYTES).then_some(chosen)
-}
 
 /// Returns the digest of arguments, with which equal calls can be found. Without the key, it reveals nothing about them.
 ///
@@ -45,22 +31,6 @@ mod tests {
 
     fn json(text: &str) -> Box<RawValue> {
         serde_json::from_str(text).expect("the text is JSON")
-    }
-
-    #[test]
-    fn only_named_arguments_are_written() {
-        let arguments = json(r#"{"path":"/a","token":"x"}"#);
-        let names = ["path".to_owned()];
-        let written = chosen(Some(&arguments), &names).unwrap();
-        assert_eq!(Value::Object(written), serde_json::json!({"path": "/a"}));
-        assert_eq!(chosen(Some(&arguments), &[]), None);
-        let fits = |length: usize| {
-            let arguments = json(&format!(r#"{{"path":"{}"}}"#, "x".repeat(length)));
-            chosen(Some(&arguments), &names).is_some()
-        };
-        let quotes = r#"{"path":""}"#.len();
-        assert!(fits(MAX_ARGUMENT_BYTES - quotes));
-        assert!(!fits(MAX_ARGUMENT_BYTES - quotes + 1));
     }
 
     #[test]

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::audit::line::now;
 use crate::config::AuditConfig;
 use crate::private_file;
 use crate::sync::lock;
@@ -161,6 +160,12 @@ fn write_all(mut file: LogFile, messages: &Receiver<AuditMessage>, fill: &Mutex<
     if lost > 0 {
         file.write(&format!(r#"{{"time":{},"lostLines":{lost}}}"#, now()));
     }
+}
+
+/// Returns the time in milliseconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The file, and the older files beside it.

@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 use toolwire_proto::trace_context::TraceContext;
 use toolwire_types::{RawJson, RequestId};
 
-use crate::engine::Principal;
 use crate::server::middleware::{Outcome, Request};
 
 /// The maximum length of the written arguments in bytes. Longer ones are left out.
@@ -39,6 +38,8 @@ pub struct AuditLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     retry: bool,
     duration_ms: u64,
@@ -52,11 +53,14 @@ pub struct AuditLine {
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct AuditPrincipal {
     #[serde(skip_serializing_if = "Option::is_none")]
     issuer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
 }
 
 impl AuditLine {
@@ -65,16 +69,16 @@ impl AuditLine {
     pub fn new(request: &Request, arguments: &[String]) -> Self {
         let scope = request.scope();
         let token = scope.auth();
-        let is_known = Principal::of(token) != Principal::anonymous();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_millis();
         let issuer = token.claims.get("iss").and_then(|issuer| issuer.as_str());
         Self {
             time: u64::try_from(now).unwrap_or(u64::MAX),
             id: scope.request_id().clone(),
-            principal: is_known.then(|| AuditPrincipal {
+            principal: token.valid.then(|| AuditPrincipal {
                 issuer: issuer.map(str::to_owned),
                 subject: token.subject.clone(),
+                client_id: token.client_id.clone(),
             }),
             client: scope.client_info().map(|client| shortened(&client.name)),
             method: request.method().to_owned(),
@@ -82,6 +86,7 @@ impl AuditLine {
             version: request.version().as_str(),
             outcome: "cancelled",
             code: None,
+            reason: None,
             rule: None,
             retry: request.is_retry(),
             duration_ms: 0,
@@ -96,7 +101,12 @@ impl AuditLine {
 
     /// Sets the outcome.
     pub fn end(&mut self, outcome: &Outcome) {
-        self.code = outcome.error().map(|error| error.code);
+        let error = outcome.error();
+        self.code = error.map(|error| error.code);
+        self.reason = error.and_then(|error| {
+            let data = error.data.as_ref()?.to_value().ok()?;
+            data.get("reason")?.as_str().map(shortened)
+        });
         self.bytes = outcome.size();
         self.outcome = if self.code.is_some() {
             "error"

@@ -17,10 +17,10 @@ pub use line::AuditLine;
 /// |---|---|
 /// | `time` | when the request began, in milliseconds since 1970 |
 /// | `id`, `method`, `name`, `version` | of the request |
-/// | `principal` | issuer and subject of the access token, absent without one |
+/// | `principal` | `issuer`, `subject` and `clientId` of the access token, absent without one |
 /// | `client` | the name that the client gives itself, which is unverified |
 /// | `outcome` | `ok`, `tool_error`, `input_required`, `error` or `cancelled` |
-/// | `code` | of an error |
+/// | `code`, `reason` | of an error: its code, and the member `reason` of its data |
 /// | `rule` | the rule of a [`Policy`](crate::middleware::Policy) that denied the request |
 /// | `retry` | `true` if the request is a further round of a call |
 /// | `durationMs`, `bytes` | of the exchange and of its result |
