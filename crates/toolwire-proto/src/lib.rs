@@ -33,6 +33,7 @@ pub mod features;
 pub mod framing;
 pub mod header_value;
 pub mod http;
+pub mod invisible_characters;
 #[cfg(feature = "input")]
 pub mod journal;
 pub mod lifecycle;

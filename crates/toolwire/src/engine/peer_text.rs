@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use toolwire_proto::invisible_characters::InvisibleCharacter;
+
 /// The maximum characters of a peer's text in a span or log message.
 const MAX_CHARS: usize = 128;
 
@@ -28,6 +30,9 @@ impl fmt::Display for PeerText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.chars().try_for_each(|character| match character {
             '\'' | '"' => f.write_char(character),
+            _ if InvisibleCharacter::of(character).is_some() => {
+                write!(f, "{}", character.escape_unicode())
+            }
             _ => write!(f, "{}", character.escape_debug()),
         })
     }

@@ -2,6 +2,8 @@
 //!
 //! Any client can register any name. A name must not look like part of the surrounding page.
 
+use toolwire_proto::invisible_characters::InvisibleCharacter;
+
 /// The maximum number of displayed characters.
 pub(crate) const LONGEST_SHOWN: usize = 64;
 
@@ -31,12 +33,7 @@ pub(crate) fn display_name(name: &str) -> Option<String> {
 
 /// Returns `true` for control characters, zero-width characters and characters that change the text direction.
 fn is_invisible(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
-            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
-            | '\u{E0000}'..='\u{E0FFF}')
+    character.is_control() || InvisibleCharacter::of(character).is_some()
 }
 
 #[cfg(test)]
