@@ -32,7 +32,7 @@ mod front_auth;
 mod gateway;
 mod guard;
 pub mod guide;
-mod hidden_characters;
+mod invisible_text;
 mod limits;
 mod mounted_source;
 mod pin_review;
@@ -52,5 +52,5 @@ pub use config::{
 pub use connection::GatewayOptions;
 pub use error::GatewayError;
 pub use gateway::{ConfigFile, EntryReport, Gateway, GatewayReport, UpstreamReport};
-pub use hidden_characters::HiddenCharacter;
 pub use pin_review::{PinnedUpstream, review_pins};
+pub use toolwire_proto::invisible_characters::InvisibleCharacter;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use serde_json::json;
 use toolwire::relay::UpstreamSource;
 use toolwire::{Catalog, ErrorObject, Source, SourceListener, TokenInfo};
+use toolwire_proto::invisible_characters::without_invisible;
 use toolwire_proto::relay::pins::{PinKind, PinMode, PinStatus};
 use toolwire_proto::relay::policy::Decision;
 
@@ -14,6 +15,7 @@ use crate::access::{AccessRules, EntryKind, EntryUse};
 use crate::decision_record::record;
 use crate::entries::EntryTable;
 use crate::exposed_uris::ExposedUris;
+use crate::invisible_text::stripped;
 use crate::pins::{EntryReview, Offer, PinStore, Review, UpstreamPins};
 use crate::sync::lock;
 
@@ -26,6 +28,8 @@ struct GatewaySourceInner {
     prefix: Option<String>,
     upstream: UpstreamSource,
     pinning: Option<Pinning>,
+    /// Whether invisible characters are removed from the texts of entries.
+    strips_invisible: bool,
     table: Mutex<Arc<EntryTable>>,
     /// Held while the entries are read, so that the table is that of the newest entries.
     reading: Mutex<()>,
@@ -65,12 +69,14 @@ impl GatewaySource {
         prefix: Option<&str>,
         upstream: UpstreamSource,
         pinning: Option<Pinning>,
+        strips_invisible: bool,
     ) -> Self {
         Self(Arc::new(GatewaySourceInner {
             name: name.to_owned(),
             prefix: prefix.map(str::to_owned),
             upstream,
             pinning,
+            strips_invisible,
             table: Mutex::default(),
             reading: Mutex::default(),
             listeners: Mutex::default(),
@@ -198,6 +204,17 @@ impl GatewaySource {
         }
     }
 
+    /// Removes invisible characters from the texts of entries and from the instructions.
+    fn strip_invisible(&self, catalog: &mut Catalog) {
+        if let Err(error) = catalog.edit_raw_entries(stripped) {
+            tracing::warn!(upstream = self.0.name, %error, "an entry keeps its invisible characters");
+        }
+        if let Some(instructions) = catalog.instructions() {
+            let visible = without_invisible(instructions).into_owned();
+            *catalog = std::mem::take(catalog).with_instructions(visible);
+        }
+    }
+
     /// Lists a changed entry as it was approved, and rejects its use.
     fn restore(&self, catalog: &mut Catalog, entry: &EntryReview) {
         let Some(descriptor) = entry.approved.clone() else {
@@ -292,6 +309,10 @@ impl Source for GatewaySource {
         let mut catalog = self.0.upstream.catalog();
         if let Some(pinning) = &self.0.pinning {
             self.apply(pinning, &mut catalog);
+        }
+        // After the pins, which compare what the upstream sends.
+        if self.0.strips_invisible {
+            self.strip_invisible(&mut catalog);
         }
         let table = EntryTable::new(&self.0.name, self.0.prefix.as_deref(), &catalog);
         *lock(&self.0.table) = Arc::new(table);

@@ -45,6 +45,7 @@ limit = { calls = 60, per = "1m", key = "upstream" }
 pin = "block"
 required = true
 sampling = true
+strip_invisible = true
 roots = true
 timeout = "30s"
 [upstream.alpha]
@@ -83,7 +84,7 @@ call_timeout = "5m"
     let zeta = &config.upstreams[0];
     assert_eq!(zeta.prefix.as_deref(), Some("z"));
     assert_eq!(zeta.pin, Some(PinMode::Block));
-    assert!(zeta.is_required && zeta.may_sample && zeta.sees_roots);
+    assert!(zeta.is_required && zeta.may_sample && zeta.sees_roots && zeta.strips_invisible);
     assert_eq!(zeta.timeout, Some(Duration::from_secs(30)));
     let limit = &zeta.limits[0];
     assert_eq!((limit.calls, limit.key), (60, LimitKey::Upstream));

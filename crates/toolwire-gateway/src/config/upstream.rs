@@ -37,6 +37,8 @@ pub struct UpstreamConfig {
     pub limits: Vec<CallLimit>,
     /// What happens to tools, prompts and instructions that are new or have changed. `None`: nothing.
     pub pin: Option<PinMode>,
+    /// Whether invisible characters are removed from titles, descriptions and other texts of its lists. Default: `false`.
+    pub strips_invisible: bool,
     /// Whether the gateway does not start without the server. Default: `false`.
     pub is_required: bool,
     /// Whether the server may send sampling requests to clients. Default: `false`.
@@ -133,6 +135,7 @@ impl UpstreamConfig {
             denied_tools: Vec::new(),
             limits: Vec::new(),
             pin: None,
+            strips_invisible: false,
             is_required: false,
             may_sample: false,
             sees_roots: false,
@@ -223,6 +226,7 @@ pub(super) fn read(name: &str, field: Field<'_>) -> Result<UpstreamConfig, Confi
         upstream.pin = Some(pin.one_of(&modes)?);
     }
     let flag = |field: Option<Field<'_>>| field.map_or(Ok(false), |field| field.flag());
+    upstream.strips_invisible = flag(section.take("strip_invisible"))?;
     upstream.is_required = flag(section.take("required"))?;
     upstream.may_sample = flag(section.take("sampling"))?;
     upstream.sees_roots = flag(section.take("roots"))?;

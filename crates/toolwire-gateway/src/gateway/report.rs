@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use toolwire::relay::UpstreamStatus;
 use toolwire::{RawJson, Source as _};
+use toolwire_proto::invisible_characters::InvisibleCharacter;
 use toolwire_proto::relay::names::exposed_name;
 
 use crate::gateway::Gateway;
 use crate::gateway::running::RunningUpstream;
-use crate::hidden_characters::{HiddenCharacter, hidden_characters};
+use crate::invisible_text::kinds_in;
 
 /// What a gateway offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +43,8 @@ pub struct EntryReport {
     pub kind: &'static str,
     /// The name at the main address, or the URI.
     pub name: String,
-    /// The kinds of hidden characters in its texts.
-    pub hidden_characters: Vec<HiddenCharacter>,
+    /// The kinds of invisible characters in its texts.
+    pub invisible_characters: Vec<InvisibleCharacter>,
 }
 
 impl Gateway {
@@ -94,7 +95,7 @@ impl UpstreamReport {
             entries.push(EntryReport {
                 kind,
                 name,
-                hidden_characters: hidden_characters(descriptor),
+                invisible_characters: kinds_in(descriptor),
             });
         };
         for (name, descriptor) in catalog.tools() {

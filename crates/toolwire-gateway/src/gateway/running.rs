@@ -68,6 +68,7 @@ impl RunningUpstream {
             config.prefix.as_deref(),
             connection.clone(),
             pinning,
+            config.strips_invisible,
         );
         let alone = Server::new(&config.name, env!("CARGO_PKG_VERSION"));
         let alone = common

@@ -1,7 +1,7 @@
 //! `toolwire gateway --check`: what a gateway would offer.
 
 use serde_json::{Value, json};
-use toolwire_gateway::{Gateway, GatewayReport, HiddenCharacter, UpstreamReport};
+use toolwire_gateway::{Gateway, GatewayReport, InvisibleCharacter, UpstreamReport};
 
 use crate::commands::gateway::one_line;
 use crate::failure::{Exit, Failure};
@@ -48,8 +48,8 @@ fn as_text(report: &GatewayReport) -> String {
     }
     for upstream in &report.upstreams {
         for entry in &upstream.entries {
-            if !entry.hidden_characters.is_empty() {
-                let kinds: Vec<&str> = kinds(&entry.hidden_characters).collect();
+            if !entry.invisible_characters.is_empty() {
+                let kinds: Vec<&str> = kinds(&entry.invisible_characters).collect();
                 let (kind, name) = (entry.kind, one_line(&entry.name));
                 text += &format!("warning: {kind} `{name}` has {}\n", kinds.join(", "));
             }
@@ -79,15 +79,15 @@ fn counts(upstream: &UpstreamReport) -> String {
     }
 }
 
-fn kinds(characters: &[HiddenCharacter]) -> impl Iterator<Item = &'static str> {
+fn kinds(characters: &[InvisibleCharacter]) -> impl Iterator<Item = &'static str> {
     characters.iter().map(|character| character.as_str())
 }
 
 fn as_json(report: &GatewayReport) -> Value {
     let upstreams = report.upstreams.iter().map(|upstream| {
         let entries = upstream.entries.iter().map(|entry| {
-            let hidden: Vec<&str> = kinds(&entry.hidden_characters).collect();
-            json!({ "kind": entry.kind, "name": entry.name, "hiddenCharacters": hidden })
+            let invisible: Vec<&str> = kinds(&entry.invisible_characters).collect();
+            json!({ "kind": entry.kind, "name": entry.name, "invisibleCharacters": invisible })
         });
         json!({
             "name": upstream.name,

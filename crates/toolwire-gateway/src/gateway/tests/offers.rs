@@ -1,10 +1,10 @@
 //! What a gateway offers: merged lists, filters, and single upstreams.
 
 use toolwire::Client;
+use toolwire_proto::invisible_characters::InvisibleCharacter;
 
 use super::*;
 use crate::error::GatewayError;
-use crate::hidden_characters::HiddenCharacter;
 
 #[tokio::test]
 async fn upstreams_are_merged_in_the_order_of_the_file() {
@@ -57,7 +57,7 @@ async fn each_upstream_is_also_alone_at_its_path() {
 }
 
 #[tokio::test]
-async fn report_has_conflicts_problems_and_hidden_characters() {
+async fn report_has_conflicts_problems_and_invisible_characters() {
     let scratch = Scratch::new("gateway");
     let one = TestUpstream::start(server_with(&["read"])).await;
     let hidden = Server::new("upstream", "1.0.0").tool(named_tool("read", "a\u{200b}b"));
@@ -76,7 +76,7 @@ async fn report_has_conflicts_problems_and_hidden_characters() {
     let expected = "tool `read` of `other` is hidden: `one` has the name; set another prefix";
     assert_eq!(report.conflicts, [expected]);
     let entry = &report.upstreams[1].entries[0];
-    assert_eq!(entry.hidden_characters, [HiddenCharacter::ZeroWidth]);
+    assert_eq!(entry.invisible_characters, [InvisibleCharacter::ZeroWidth]);
     // The one that is not reachable costs only its own entries.
     assert_eq!(tools(&client(&gateway).await).await, ["read"]);
     gateway.close().await;
@@ -99,4 +99,27 @@ async fn required_upstream_has_to_be_reachable() {
         matches!(&failed, Err(GatewayError::Upstream { name, .. }) if name == "gone"),
         "{failed:?}"
     );
+}
+
+#[tokio::test]
+async fn invisible_characters_are_removed_if_the_operator_wants_it() {
+    let scratch = Scratch::new("gateway");
+    let server = Server::new("upstream", "1.0.0")
+        .with_instructions("be\u{202e} kind")
+        .tool(named_tool("read", "a\u{200b}b \u{2764}\u{fe0f}"));
+    let upstream = TestUpstream::start(server).await;
+    for (lines, description) in [
+        ("", "a\u{200b}b \u{2764}\u{fe0f}"),
+        ("strip_invisible = true", "ab \u{2764}\u{fe0f}"),
+    ] {
+        let gateway = start(&scratch, &table("files", &upstream, lines)).await;
+        let client = client(&gateway).await;
+        let tools = within(client.list_tools().into_future()).await.unwrap();
+        assert_eq!(tools[0].description.as_deref(), Some(description));
+        let server = client.server().expect("the client is connected");
+        let instructions = server.instructions.clone().unwrap_or_default();
+        assert_eq!(instructions.contains('\u{202e}'), lines.is_empty());
+        assert_eq!(call(&client, "files_read").await, Ok("read".to_owned()));
+        gateway.close().await;
+    }
 }

@@ -11,6 +11,7 @@ use crate::server::mount::catalog_limits::check_descriptor;
 use crate::server::prompt::PromptEntry;
 use crate::server::raw_entry::{RawEntry, RawHandler};
 use crate::server::registry::RegistrationError;
+use crate::server::resource::{ResourceEntry, TemplateEntry};
 use crate::server::tool::ToolEntry;
 
 impl Catalog {
@@ -134,6 +135,84 @@ impl Catalog {
     }
 }
 
+impl Catalog {
+    /// Replaces the descriptors of the raw entries for which `edit` returns another one. The handlers stay. Entries that a
+    /// mounted server has mounted itself stay as they are.
+    ///
+    /// # Errors
+    /// Returns an error if a new descriptor is not valid, has more than 64 KiB, or has another name, URI or template. Such
+    /// an entry stays as it is; the others are replaced.
+    pub fn edit_raw_entries(
+        &mut self,
+        mut edit: impl FnMut(&RawJson) -> Option<RawJson>,
+    ) -> Result<(), RegistrationError> {
+        let mut outcome = Ok(());
+        for tool in &mut self.tools {
+            let name = |tool: &ToolEntry| tool.descriptor.name.clone();
+            let edited = edit_entry(&**tool, tool.raw.as_ref(), &mut edit, ToolEntry::raw, name);
+            replace_edited(tool, edited, &mut outcome);
+        }
+        for prompt in &mut self.prompts {
+            let name = |prompt: &PromptEntry| prompt.descriptor.name.clone();
+            let raw = prompt.raw.as_ref();
+            let edited = edit_entry(&**prompt, raw, &mut edit, PromptEntry::raw, name);
+            replace_edited(prompt, edited, &mut outcome);
+        }
+        for resource in &mut self.resources {
+            let uri = |resource: &ResourceEntry| resource.descriptor.uri.clone();
+            let raw = resource.raw_entry();
+            let edited = edit_entry(&**resource, raw, &mut edit, ResourceEntry::raw, uri);
+            replace_edited(resource, edited, &mut outcome);
+        }
+        for template in &mut self.templates {
+            let uri = |template: &TemplateEntry| template.descriptor.uri_template.clone();
+            let raw = template.raw_entry();
+            let edited = edit_entry(&**template, raw, &mut edit, TemplateEntry::raw, uri);
+            replace_edited(template, edited, &mut outcome);
+        }
+        outcome
+    }
+}
+
+/// Returns an entry with another descriptor. `None` if it stays as it is.
+fn edit_entry<T>(
+    entry: &T,
+    raw: Option<&Arc<RawEntry>>,
+    edit: &mut impl FnMut(&RawJson) -> Option<RawJson>,
+    create: impl Fn(RawJson, RawHandler) -> Result<T, RegistrationError>,
+    name: impl Fn(&T) -> String,
+) -> Result<Option<T>, RegistrationError> {
+    // The entries of mounts in the source have more than a descriptor and a handler.
+    let Some(raw) = raw.filter(|raw| raw.exposures.is_empty()) else {
+        return Ok(None);
+    };
+    let Some(descriptor) = edit(&raw.descriptor) else {
+        return Ok(None);
+    };
+    check_descriptor(&descriptor)?;
+    let edited = create(descriptor, raw.handler.clone())?;
+    let (old, new) = (name(entry), name(&edited));
+    if old == new {
+        return Ok(Some(edited));
+    }
+    Err(RegistrationError::new(format!(
+        "the descriptor of `{old}` must not have another name: `{new}`"
+    )))
+}
+
+/// Replaces an entry that was edited, and notes an error.
+fn replace_edited<T>(
+    entry: &mut Arc<T>,
+    edited: Result<Option<T>, RegistrationError>,
+    outcome: &mut Result<(), RegistrationError>,
+) {
+    match edited {
+        Ok(Some(edited)) => *entry = Arc::new(edited),
+        Ok(None) => {}
+        Err(error) => *outcome = Err(error),
+    }
+}
+
 /// Replaces the entry of the same name, or adds the entry if there is room.
 fn replace<T>(
     entries: &mut Vec<Arc<T>>,
@@ -210,6 +289,33 @@ mod tests {
         assert_eq!(prompts[0].1.get(), r#"{"name":"p","title":"P"}"#);
         catalog.retain_prompts(|_| false);
         assert!(catalog.prompts().is_empty());
+    }
+
+    #[test]
+    fn descriptors_are_edited_and_keep_their_names() {
+        let mut catalog = Catalog::new();
+        let tool = r#"{"name":"t","inputSchema":{}}"#;
+        catalog.add_raw_tool(json(tool), reject).unwrap();
+        let prompt = r#"{"name":"p"}"#;
+        catalog.add_raw_prompt(json(prompt), reject).unwrap();
+        let resource = r#"{"name":"r","uri":"a:b"}"#;
+        catalog.add_raw_resource(json(resource), reject).unwrap();
+        let template = r#"{"name":"t","uriTemplate":"a:{x}"}"#;
+        catalog
+            .add_raw_resource_template(json(template), reject)
+            .unwrap();
+        let edited = |text: &str| text.replacen('{', r#"{"y":1.0,"#, 1);
+        let edit = |descriptor: &RawJson| Some(json(&edited(descriptor.get())));
+        catalog.edit_raw_entries(edit).unwrap();
+        assert_eq!(catalog.tools()[0].1.get(), edited(tool));
+        assert_eq!(catalog.prompts()[0].1.get(), edited(prompt));
+        assert_eq!(catalog.resources()[0].1.get(), edited(resource));
+        assert_eq!(catalog.resource_templates()[0].1.get(), edited(template));
+        let renamed = |_: &RawJson| Some(json(r#"{"name":"z","inputSchema":{}}"#));
+        catalog.retain_prompts(|_| false);
+        assert!(catalog.edit_raw_entries(renamed).is_err());
+        assert_eq!(catalog.tools()[0].0, "t");
+        assert_eq!(catalog.resources()[0].0, "a:b");
     }
 
     #[test]
