@@ -57,6 +57,7 @@ impl UpstreamLimits {
         let limits = config.iter().map(|config| UpstreamLimit {
             limit: match config.key {
                 LimitKey::Principal => RateLimit::per_caller(config.calls, config.period),
+                LimitKey::Address => RateLimit::per_client_address(config.calls, config.period),
                 LimitKey::Upstream => RateLimit::of_all_callers(config.calls, config.period),
             },
             tools: config.tools.clone(),

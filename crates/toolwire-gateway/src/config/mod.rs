@@ -39,6 +39,9 @@ pub const MAX_UPSTREAMS: usize = 256;
 /// The maximum number of elements of other lists and tables.
 const MAX_LIST: usize = 256;
 
+/// The maximum number of reverse proxies in front of a gateway.
+const MAX_PROXIES: u64 = 16;
+
 /// The address that a gateway listens on by default.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 
@@ -67,6 +70,8 @@ pub struct GatewayConfig {
     pub listen: String,
     /// The host names that clients on other machines use.
     pub public_hosts: Vec<String>,
+    /// The number of reverse proxies in front of the gateway that append to `X-Forwarded-For`. Default: 0.
+    pub trusted_proxies: usize,
     /// Who may use the gateway. `None`: every client that reaches it.
     pub auth: Option<AuthConfig>,
     /// The servers behind the gateway, in the order of lists.
@@ -102,6 +107,7 @@ impl GatewayConfig {
         Ok(Self {
             listen: DEFAULT_LISTEN.to_owned(),
             public_hosts: Vec::new(),
+            trusted_proxies: 0,
             auth: None,
             upstreams,
             policy: Policy::default(),
@@ -157,6 +163,7 @@ impl GatewayConfig {
         };
         let mut top = document.parse()?;
         let (listen, hosts) = (top.take("listen"), top.take("public_hosts"));
+        let proxies = top.take("trusted_proxies");
         let (auth, audit, limits) = (top.take("auth"), top.take("audit"), top.take("limits"));
         let (rules, lock_file) = (top.take("rule"), top.take("lock_file"));
         let named = match top.take("upstream") {
@@ -177,6 +184,10 @@ impl GatewayConfig {
         }
         if let Some(hosts) = hosts {
             config.public_hosts = hosts.texts(MAX_LIST)?;
+        }
+        if let Some(proxies) = proxies {
+            let number = proxies.number(0..MAX_PROXIES + 1)?;
+            config.trusted_proxies = usize::try_from(number).unwrap_or(0);
         }
         config.auth = auth.map(front::read_auth).transpose()?;
         config.audit = audit.map(front::read_audit).transpose()?;

@@ -30,6 +30,7 @@ fn every_key_is_read() {
         r#"
 listen = "127.0.0.1:0"
 public_hosts = ["tools.example.com"]
+trusted_proxies = 1
 lock_file = "other.lock"
 [auth]
 issuer = "https://id.example.com"
@@ -55,7 +56,7 @@ directory = "work"
 children = 4
 sharing = "shared"
 flat = true
-limit = [{ calls = 1, per = "1m", tools = ["write_*"] }, { calls = 9, per = "1m" }]
+limit = [{ calls = 1, per = "1m", tools = ["write_*"] }, { calls = 9, per = "1m", key = "address" }]
 [[rule]]
 deny = { tool = "*", hint = "destructive" }
 unless = { scope = "admin" }
@@ -91,6 +92,8 @@ call_timeout = "5m"
     let of_alpha = &config.upstreams[1].limits;
     let patterns: Vec<usize> = of_alpha.iter().map(|limit| limit.tools.len()).collect();
     assert_eq!(patterns, [1, 0]);
+    assert_eq!(of_alpha[1].key, LimitKey::Address);
+    assert_eq!(config.trusted_proxies, 1);
     let alpha = &config.upstreams[1];
     assert_eq!(alpha.prefix, None);
     assert_eq!(alpha.children, Some(4));
@@ -251,6 +254,11 @@ fn mistakes_are_named() {
     );
     check_error(&with("children = 2"), Some(3), "with `command`");
     check_error(&with("sharing = \"all\""), Some(3), "\"shared\"");
+    check_error(
+        "trusted_proxies = 17\n[upstream.a]\nurl = \"https://a.example\"",
+        Some(1),
+        "from 0 to 16",
+    );
     check_error(&with("required = 1"), Some(3), "true or false");
     check_error(&with("tools = { allow = [\"\"] }"), Some(3), "is invalid");
     check_error(

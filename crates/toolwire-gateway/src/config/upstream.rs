@@ -109,6 +109,8 @@ pub struct CallLimit {
 pub enum LimitKey {
     /// Each caller has a limit.
     Principal,
+    /// Each client address has a limit; see [`GatewayConfig::trusted_proxies`](crate::GatewayConfig::trusted_proxies).
+    Address,
     /// All callers share one limit.
     Upstream,
 }
@@ -339,6 +341,7 @@ fn read_limit(field: Field<'_>) -> Result<CallLimit, ConfigError> {
     let key = match section.take("key") {
         Some(key) => key.one_of(&[
             ("principal", LimitKey::Principal),
+            ("address", LimitKey::Address),
             ("upstream", LimitKey::Upstream),
         ])?,
         None => LimitKey::Principal,

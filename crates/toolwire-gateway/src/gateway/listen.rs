@@ -69,6 +69,7 @@ impl Gateway {
         let options = HttpOptions::new()
             .with_path(PATH)
             .with_public_hosts(public_hosts(config))
+            .with_trusted_proxies(config.trusted_proxies)
             .without_signals()
             .without_start_message();
         match &self.inner.auth {

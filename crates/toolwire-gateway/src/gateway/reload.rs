@@ -306,6 +306,10 @@ fn warn_about_restart(old: &GatewayConfig, new: &GatewayConfig) {
         ("listen", old.listen != new.listen),
         ("auth", old.auth != new.auth),
         ("public_hosts", old.public_hosts != new.public_hosts),
+        (
+            "trusted_proxies",
+            old.trusted_proxies != new.trusted_proxies,
+        ),
         ("lock_file", old.lock_file != new.lock_file),
     ];
     for (setting, is_changed) in settings {

@@ -58,3 +58,35 @@ async fn bearer_token_is_required_at_every_path() {
     gateway.close().await;
     within(serving).await.expect("it ends").expect("no failure");
 }
+
+#[tokio::test]
+async fn each_client_address_has_a_limit() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&["read"])).await;
+    let limit = "limit = { calls = 1, per = \"1h\", key = \"address\" }";
+    for (proxies, expected) in [
+        // The outermost trusted proxy saw 1.2.3.4, 1.2.3.5 and 1.2.3.4.
+        (1, [true, true, false]),
+        // What a client writes is not used.
+        (0, [true, false, false]),
+    ] {
+        let text = format!("listen = \"127.0.0.1:0\"\ntrusted_proxies = {proxies}\n")
+            + &table("files", &upstream, limit);
+        let gateway = start(&scratch, &text).await;
+        let listener = gateway.bind(false).await.expect("a port is free");
+        let url = listener.url().to_owned();
+        let serving = tokio::spawn(listener.run());
+        let mut permitted = Vec::new();
+        for forwarded in ["9.9.9.9, 1.2.3.4", "9.9.9.9, 1.2.3.5", "8.8.8.8, 1.2.3.4"] {
+            let builder = ClientBuilder::new("test", "1.0.0");
+            let builder = builder.with_header("X-Forwarded-For", forwarded).unwrap();
+            let client = within(builder.connect(&url)).await.expect("it is served");
+            let called = call(&client, "files_read").await;
+            permitted.push(called.is_ok());
+            client.close().await;
+        }
+        assert_eq!(permitted, expected, "{proxies} proxies");
+        gateway.close().await;
+        within(serving).await.expect("it ends").expect("no failure");
+    }
+}

@@ -1,9 +1,11 @@
-//! Rate limits per caller.
+//! Rate limits per caller, per client address, and of all callers together.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolwire_proto::http::client_network;
 use toolwire_proto::relay::glob::Glob;
 use toolwire_proto::relay::rate_limit::{CallRate as Rate, RateLimiter};
 use toolwire_types::ErrorObject;
@@ -38,12 +40,22 @@ pub struct RateLimit {
     limiter: Arc<Mutex<RateLimiter<CallerKey>>>,
     start: Instant,
     tools: Vec<Glob>,
-    is_shared: bool,
+    sharing: LimitSharing,
+}
+
+/// Who shares a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LimitSharing {
+    Caller,
+    ClientAddress,
+    Everyone,
 }
 
 /// What identifies a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum CallerKey {
+    /// The address of a client, or its IPv6 network.
+    Network(IpAddr),
     Principal(Principal),
     Session(String),
     /// The address of the state of a connection without a name.
@@ -62,7 +74,7 @@ impl RateLimit {
             limiter: Arc::new(Mutex::new(limiter)),
             start: Instant::now(),
             tools: Vec::new(),
-            is_shared: false,
+            sharing: LimitSharing::Caller,
         }
     }
 
@@ -70,7 +82,22 @@ impl RateLimit {
     #[must_use]
     pub fn of_all_callers(requests: u32, period: Duration) -> Self {
         Self {
-            is_shared: true,
+            sharing: LimitSharing::Everyone,
+            ..Self::per_caller(requests, period)
+        }
+    }
+
+    /// Creates a limit of this many requests of each client address in a period. They may come at once. The addresses of an
+    /// IPv6 network of 64 bits count as one, because a client can choose among them.
+    ///
+    /// Behind reverse proxies, set
+    /// [`HttpOptions::with_trusted_proxies`](crate::transport::http::HttpOptions::with_trusted_proxies): without it, all
+    /// clients have the address of the proxy. A request whose address is not known, for example on standard input and
+    /// output, counts for its caller.
+    #[must_use]
+    pub fn per_client_address(requests: u32, period: Duration) -> Self {
+        Self {
+            sharing: LimitSharing::ClientAddress,
             ..Self::per_caller(requests, period)
         }
     }
@@ -103,10 +130,12 @@ impl RateLimit {
 
     fn check(&self, request: &Request) -> Result<(), ErrorObject> {
         let now = Instant::now().duration_since(self.start);
-        let key = if self.is_shared {
-            CallerKey::Everyone
-        } else {
-            CallerKey::of(request)
+        let key = match self.sharing {
+            LimitSharing::Caller => CallerKey::of(request),
+            LimitSharing::ClientAddress => {
+                CallerKey::of_address(request).unwrap_or_else(|| CallerKey::of(request))
+            }
+            LimitSharing::Everyone => CallerKey::Everyone,
         };
         let checked = lock(&self.limiter).check(key, now);
         checked.map_err(ErrorObject::from)
@@ -114,6 +143,13 @@ impl RateLimit {
 }
 
 impl CallerKey {
+    /// Returns the key of the client's address, if it is known.
+    fn of_address(request: &Request) -> Option<Self> {
+        let connection = request.scope().transport.connection_info()?;
+        let address: IpAddr = connection.peer_address.as_deref()?.parse().ok()?;
+        Some(Self::Network(client_network(address)))
+    }
+
     fn of(request: &Request) -> Self {
         let scope = request.scope();
         let principal = Principal::of(scope.auth());
