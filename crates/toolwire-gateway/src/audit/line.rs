@@ -29,7 +29,7 @@ pub(crate) struct ExchangeLine {
 
 impl ExchangeLine {
     /// Creates the line of a request. Until it ends, its outcome is that it was cancelled.
-    pub(crate) fn of(request: &Request, config: &AuditConfig) -> Self {
+    pub(crate) fn of(request: &mut Request, config: &AuditConfig) -> Self {
         let exchange = AuditLine::new(request, &config.arguments);
         Self {
             exchange,

@@ -74,7 +74,7 @@ impl AuditLog {
     /// Returns an error if the queue is full, and the request is a call that must not run without a line.
     fn begin(
         &self,
-        request: &Request,
+        request: &mut Request,
         decision: &DecisionRecord,
     ) -> Result<Option<AuditedExchange>, ErrorObject> {
         let Some(log) = lock(&self.current).clone() else {

@@ -1,10 +1,11 @@
 //! Handlers that return input requests: on a legacy connection the server sends the requests to the client.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolwire::middleware::Audit;
 use toolwire::types::{
     CreateMessageRequestParams, ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult,
     InputRequest, InputRequests, SamplingMessage,
@@ -14,7 +15,7 @@ use toolwire::{
     ResourceHandler, ResourceResponse, Server, ToolError, ToolHandler, ToolResponse, tool,
 };
 use toolwire_tests::legacy_server::LEGACY;
-use toolwire_tests::peer::{Peer, cancel, legacy, result_response, text};
+use toolwire_tests::peer::{Peer, cancel, legacy, modern_with, result_response, text};
 use toolwire_tests::server_requests::{all_capabilities, call, error_response};
 
 fn form(message: &str) -> ElicitRequestFormParams {
@@ -251,4 +252,54 @@ async fn prompts_and_resources_can_return_input_requests() {
         let contents = json!({"contents": [{"uri": "r://r", "text": "read"}]});
         peer.expect(result_response("r", contents)).await;
     }
+}
+
+#[tokio::test]
+async fn audit_counts_the_input_requests_of_an_exchange() {
+    let lines = Arc::new(Mutex::new(Vec::<Value>::new()));
+    let sink = {
+        let lines = Arc::clone(&lines);
+        move |line: &str| {
+            let line = serde_json::from_str(line).expect("a line of JSON");
+            lines.lock().expect("not poisoned").push(line);
+        }
+    };
+    let counts = || {
+        let lines = std::mem::take(&mut *lines.lock().expect("not poisoned"));
+        let calls = lines.into_iter();
+        let calls = calls.filter(|line| line["method"] == "tools/call");
+        let counts = calls.map(|line| (line["retry"].clone(), line["inputRequests"].clone()));
+        counts.collect::<Vec<(Value, Value)>>()
+    };
+    let server = Server::new("s", "1").tool(interview);
+    let server = server.with_middleware(Audit::new(sink));
+
+    // Before 2026-07-28, all rounds are one exchange.
+    let mut peer = Peer::connect(&server);
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
+    peer.send(call("c", "interview")).await;
+    peer.expect(roots_request(1)).await;
+    peer.send(result_response(1, json!({"roots": []}))).await;
+    for (id, message) in [(2, "Who?"), (3, "What?")] {
+        peer.expect(elicitation_request(id, message)).await;
+        peer.send(result_response(id, json!({"action": "decline"})))
+            .await;
+    }
+    assert_eq!(peer.receive().await["id"], "c");
+    assert_eq!(counts(), [(json!(false), json!(3))]);
+
+    // Each round is an exchange of its own.
+    let mut peer = Peer::connect(&server);
+    let params = json!({"name": "interview"});
+    let first = modern_with(1, "tools/call", params.clone(), all_capabilities());
+    let first = peer.result_of(first).await;
+    let mut params = params;
+    params["requestState"] = first["requestState"].clone();
+    params["inputResponses"] = json!({"where": {"roots": []}});
+    let second = modern_with(2, "tools/call", params, all_capabilities());
+    peer.result_of(second).await;
+    assert_eq!(
+        counts(),
+        [(json!(false), json!(1)), (json!(true), json!(2))]
+    );
 }

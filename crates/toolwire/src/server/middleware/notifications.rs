@@ -1,7 +1,8 @@
-//! The transport of a request whose notifications a middleware sees.
+//! The transport of a request whose notifications a middleware sees, or whose input requests are counted.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::Deserialize;
 use toolwire_types::{Notification, RawJson};
@@ -16,10 +17,11 @@ use crate::error::Error;
 /// A function that sees the notifications of a request.
 pub(crate) type ObserveNotification = dyn Fn(Notification) -> Option<Notification> + Send + Sync;
 
-/// A transport context that passes notifications through a function.
+/// A transport context that passes notifications through a function, and counts input requests.
 pub(crate) struct ObservedTransport {
     transport: Arc<dyn TransportContext>,
-    observe: Box<ObserveNotification>,
+    observe: Option<Box<ObserveNotification>>,
+    input_requests: Arc<AtomicU32>,
 }
 
 impl ObservedTransport {
@@ -27,10 +29,26 @@ impl ObservedTransport {
         transport: Arc<dyn TransportContext>,
         observe: Box<ObserveNotification>,
     ) -> Self {
-        Self { transport, observe }
+        Self {
+            transport,
+            observe: Some(observe),
+            input_requests: Arc::default(),
+        }
     }
 
-    fn observed(&self, message: &[u8]) -> Option<Vec<u8>> {
+    /// Returns a transport context that counts the requests to the client.
+    pub(crate) fn counting(
+        transport: Arc<dyn TransportContext>,
+        input_requests: Arc<AtomicU32>,
+    ) -> Self {
+        Self {
+            transport,
+            observe: None,
+            input_requests,
+        }
+    }
+
+    fn observed(observe: &ObserveNotification, message: &[u8]) -> Option<Vec<u8>> {
         /// The members of a notification.
         #[derive(Deserialize)]
         struct Message {
@@ -41,7 +59,7 @@ impl ObservedTransport {
         let Message { method, params } = serde_json::from_slice(message).ok()?;
         let notification = Notification::new(method, params);
         // A change of the server is sent by the request that causes it, which must not fail.
-        let Ok(observed) = catch_panic(|| (self.observe)(notification)) else {
+        let Ok(observed) = catch_panic(|| observe(notification)) else {
             let _ =
                 catch_panic(|| tracing::error!("a function that observes notifications panicked"));
             return None;
@@ -57,7 +75,10 @@ impl ObservedTransport {
 
 impl TransportContext for ObservedTransport {
     fn notify(&self, notification: OutgoingNotification) {
-        if let Some(message) = self.observed(&notification.message) {
+        let Some(observe) = &self.observe else {
+            return self.transport.notify(notification);
+        };
+        if let Some(message) = Self::observed(observe, &notification.message) {
             let kind = notification.kind;
             self.transport
                 .notify(OutgoingNotification { message, kind });
@@ -74,6 +95,7 @@ impl TransportContext for ObservedTransport {
         method: &'a str,
         params: RawJson,
     ) -> BoxFuture<'a, Result<RawJson, Error>> {
+        self.input_requests.fetch_add(1, Ordering::Relaxed);
         self.transport.request(method, params)
     }
 

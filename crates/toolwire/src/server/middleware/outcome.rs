@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
+use indexmap::IndexMap;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use toolwire_proto::stamp;
 use toolwire_types::{CallToolResult, ErrorObject, RawJson};
@@ -120,6 +122,22 @@ impl Outcome {
         }
     }
 
+    /// Returns the number of input requests in an outcome that asks for input.
+    pub(crate) fn input_request_count(&self) -> usize {
+        /// The members of a result that asks for input.
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct InputRequired {
+            input_requests: IndexMap<String, IgnoredAny>,
+        }
+
+        let Some(result) = self.raw_result().filter(|_| self.is_input_required()) else {
+            return 0;
+        };
+        let asked = serde_json::from_str::<InputRequired>(result.get());
+        asked.map_or(0, |asked| asked.input_requests.len())
+    }
+
     fn kind(&self) -> ResultKind<'_> {
         let result = self.raw_result();
         let kind = result.and_then(|result| serde_json::from_str(result.get()).ok());
@@ -221,6 +239,9 @@ mod tests {
         assert_eq!((error.result(), error.size()), (None, 0));
         let asks = Outcome::from_result(json(r#"{"resultType":"input_required"}"#));
         assert!(asks.is_input_required() && !asks.is_failure());
+        assert_eq!(asks.input_request_count(), 0);
+        let text = r#"{"inputRequests":{"a":{},"b":{}},"resultType":"input_required"}"#;
+        assert_eq!(Outcome::from_result(json(text)).input_request_count(), 2);
         assert_eq!(asks.tool_result(), None);
         assert!(Outcome::tool_error("no").is_failure());
         assert!(!Outcome::from(CallToolResult::text("yes")).is_failure());

@@ -1,6 +1,7 @@
 //! A request as its middleware sees it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use serde_json::value::RawValue;
 use toolwire_types::{Meta, Notification, ProtocolVersion, RawJson};
@@ -143,6 +144,18 @@ impl Request {
             let observed = ObservedTransport::new(scope.transport.clone(), Box::new(observe));
             scope.transport = Arc::new(observed);
         }
+    }
+
+    /// Counts the input requests that the client gets while this request runs, before 2026-07-28.
+    pub(crate) fn count_input_requests(&mut self) -> Arc<AtomicU32> {
+        let count = Arc::default();
+        if let Some(scope) = self.context.scope_mut()
+            && !scope.is_stateless()
+        {
+            let counting = ObservedTransport::counting(scope.transport.clone(), Arc::clone(&count));
+            scope.transport = Arc::new(counting);
+        }
+        count
     }
 
     /// Sets the name that the following middleware sees, and returns the previous one.

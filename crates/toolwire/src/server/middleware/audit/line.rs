@@ -1,5 +1,7 @@
 //! One line of an audit log.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use indexmap::IndexMap;
@@ -42,6 +44,7 @@ pub struct AuditLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     retry: bool,
+    input_requests: usize,
     duration_ms: u64,
     bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,6 +53,9 @@ pub struct AuditLine {
     arguments: Option<IndexMap<String, RawJson>>,
     #[serde(skip)]
     start: Instant,
+    /// The input requests that were sent while the request ran.
+    #[serde(skip)]
+    sent_input_requests: Arc<AtomicU32>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -66,7 +72,8 @@ struct AuditPrincipal {
 impl AuditLine {
     /// Starts the line of a request, with those of its arguments that are named here.
     #[must_use]
-    pub fn new(request: &Request, arguments: &[String]) -> Self {
+    pub fn new(request: &mut Request, arguments: &[String]) -> Self {
+        let sent_input_requests = request.count_input_requests();
         let scope = request.scope();
         let token = scope.auth();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -89,6 +96,7 @@ impl AuditLine {
             reason: None,
             rule: None,
             retry: request.is_retry(),
+            input_requests: 0,
             duration_ms: 0,
             bytes: 0,
             trace_id: TraceContext::from_meta(request.meta())
@@ -96,6 +104,7 @@ impl AuditLine {
                 .map(str::to_owned),
             arguments: permitted(request.arguments(), arguments),
             start: Instant::now(),
+            sent_input_requests,
         }
     }
 
@@ -107,6 +116,7 @@ impl AuditLine {
             let data = error.data.as_ref()?.to_value().ok()?;
             data.get("reason")?.as_str().map(shortened)
         });
+        self.input_requests = outcome.input_request_count();
         self.bytes = outcome.size();
         self.outcome = if self.code.is_some() {
             "error"
@@ -124,8 +134,10 @@ impl AuditLine {
         self.rule = Some(rule.into());
     }
 
-    /// Sets the duration to the time since the line was started.
+    /// Sets the duration to the time since the line was started, and counts the input requests that were sent since.
     pub fn stop(&mut self) {
+        let sent = self.sent_input_requests.swap(0, Ordering::Relaxed);
+        self.input_requests += usize::try_from(sent).unwrap_or(usize::MAX);
         let duration = self.start.elapsed().as_millis();
         self.duration_ms = u64::try_from(duration).unwrap_or(u64::MAX);
     }

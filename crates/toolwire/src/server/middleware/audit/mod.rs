@@ -23,6 +23,7 @@ pub use line::AuditLine;
 /// | `code`, `reason` | of an error: its code, and the member `reason` of its data |
 /// | `rule` | the rule of a [`Policy`](crate::middleware::Policy) that denied the request |
 /// | `retry` | `true` if the request is a further round of a call |
+/// | `inputRequests` | how often the client was asked for input in this exchange |
 /// | `durationMs`, `bytes` | of the exchange and of its result |
 /// | `traceId` | of the trace context, absent without one |
 /// | `arguments` | those that [`with_arguments`](Self::with_arguments) names |
