@@ -8,6 +8,8 @@ use std::time::Duration;
 use toolwire_proto::features::Era;
 use toolwire_types::RawJson;
 
+#[cfg(feature = "http-client")]
+use crate::client::http::HttpLayer;
 use crate::client::{Client, ClientBuilder, ClientLimits};
 use crate::engine::{BoxFuture, Principal};
 use crate::error::Error;
@@ -41,7 +43,13 @@ pub struct Upstream {
     pub(super) sharing: Sharing,
     pub(super) input: PermittedInput,
     pub(super) credentials: Option<Arc<dyn Credentials>>,
+    #[cfg(feature = "http-client")]
+    caller_layer: Option<Arc<CallerLayer>>,
 }
+
+/// Returns the HTTP layer for the connections of a caller.
+#[cfg(feature = "http-client")]
+type CallerLayer = dyn Fn(&Principal) -> Arc<dyn HttpLayer> + Send + Sync;
 
 /// The input that an upstream server may request from clients, besides elicitations.
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,6 +95,8 @@ impl Upstream {
             sharing: Sharing::default(),
             input: PermittedInput::default(),
             credentials: None,
+            #[cfg(feature = "http-client")]
+            caller_layer: None,
         }
     }
 
@@ -171,6 +181,10 @@ impl Upstream {
 
     /// Returns `true` if each caller has credentials of its own.
     pub(super) fn has_credentials_per_caller(&self) -> bool {
+        #[cfg(feature = "http-client")]
+        if self.caller_layer.is_some() {
+            return true;
+        }
         let credentials = self.credentials.as_ref();
         credentials.is_some_and(|credentials| credentials.is_per_caller())
     }
@@ -222,7 +236,28 @@ impl Upstream {
 
 #[cfg(feature = "http-client")]
 impl Upstream {
-    fn with_credentials_layer(&self, caller: &Principal, builder: ClientBuilder) -> ClientBuilder {
+    /// Sets a function that returns the HTTP layer for the connections of a caller, such as one that obtains tokens for it.
+    /// Callers then never share connections. The anonymous principal stands for callers without authorization, and for the
+    /// relay itself, which reads the lists.
+    ///
+    /// Use it instead of [`with_credentials`](Self::with_credentials) for tokens that the layer obtains and renews itself.
+    #[must_use]
+    pub fn with_caller_layer(
+        mut self,
+        layer: impl Fn(&Principal) -> Arc<dyn HttpLayer> + Send + Sync + 'static,
+    ) -> Self {
+        self.caller_layer = Some(Arc::new(layer));
+        self
+    }
+
+    fn with_credentials_layer(
+        &self,
+        caller: &Principal,
+        mut builder: ClientBuilder,
+    ) -> ClientBuilder {
+        if let Some(layer) = &self.caller_layer {
+            builder = builder.with_http_layer(layer(caller));
+        }
         let Some(credentials) = &self.credentials else {
             return builder;
         };

@@ -60,3 +60,18 @@ pub trait HttpLayer: Send + Sync + Debug + 'static {
         Vec::new()
     }
 }
+
+impl<L: HttpLayer + ?Sized> HttpLayer for Arc<L> {
+    fn layer(
+        &self,
+        inner: Arc<dyn HttpClient>,
+        endpoint: &Uri,
+        user: &UserInteraction,
+    ) -> Arc<dyn HttpClient> {
+        L::layer(self, inner, endpoint, user)
+    }
+
+    fn extensions(&self) -> Vec<(String, RawJson)> {
+        L::extensions(self)
+    }
+}

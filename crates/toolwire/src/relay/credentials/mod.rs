@@ -9,6 +9,8 @@ mod layer;
 use std::error::Error as _;
 use std::fmt;
 
+#[cfg(feature = "http-client")]
+use crate::client::http::{HttpError, HttpPhase};
 use crate::engine::{BoxFuture, Principal};
 use crate::error::Error;
 
@@ -170,11 +172,23 @@ pub(super) fn is_credential_error(error: &Error) -> bool {
     }
     let mut source = error.source();
     while let Some(error) = source {
-        if error.is::<LoginRequired>() {
+        if error.is::<LoginRequired>() || is_authorization_error(error) {
             return true;
         }
         source = error.source();
     }
+    false
+}
+
+/// Returns `true` if no token could be obtained for a request.
+#[cfg(feature = "http-client")]
+fn is_authorization_error(error: &(dyn std::error::Error + 'static)) -> bool {
+    let http = error.downcast_ref::<HttpError>();
+    http.is_some_and(|error| error.phase() == HttpPhase::Authorize)
+}
+
+#[cfg(not(feature = "http-client"))]
+fn is_authorization_error(_error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
