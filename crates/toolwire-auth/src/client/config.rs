@@ -73,6 +73,8 @@ pub(super) enum GrantKind {
     Workload(Arc<dyn AssertionSource>),
     /// An assertion of an enterprise's identity provider about its user.
     Enterprise(Arc<IdentityProvider>),
+    /// The access token of a caller, which is exchanged.
+    Exchange(Arc<dyn AssertionSource>),
     /// No grant. Only stored tokens are used.
     Stored,
 }
@@ -84,6 +86,7 @@ impl GrantKind {
             Self::ClientCredentials => "ClientCredentials",
             Self::Workload(_) => "Workload",
             Self::Enterprise(_) => "Enterprise",
+            Self::Exchange(_) => "Exchange",
             Self::Stored => "Stored",
         }
     }
@@ -96,14 +99,17 @@ impl GrantKind {
     /// Returns `true` if a new token is available at any time without a user.
     pub(super) const fn is_unattended(&self) -> bool {
         match self {
-            Self::ClientCredentials | Self::Workload(_) | Self::Enterprise(_) => true,
+            Self::ClientCredentials
+            | Self::Workload(_)
+            | Self::Enterprise(_)
+            | Self::Exchange(_) => true,
             Self::Code(_) | Self::Stored => false,
         }
     }
 
     const fn extension(&self) -> Option<&'static str> {
         match self {
-            Self::Code(_) | Self::Workload(_) | Self::Stored => None,
+            Self::Code(_) | Self::Workload(_) | Self::Exchange(_) | Self::Stored => None,
             Self::ClientCredentials => Some(CLIENT_CREDENTIALS),
             Self::Enterprise(_) => Some(ENTERPRISE_MANAGED),
         }
@@ -144,6 +150,19 @@ impl OAuthConfig {
     /// this client's registration with the authorization server of the MCP servers.
     pub fn enterprise(client: impl Into<RegisteredClient>, provider: IdentityProvider) -> Self {
         let grant = GrantKind::Enterprise(Arc::new(provider));
+        Self::new(grant, ClientMetadata::new()).with_client(client)
+    }
+
+    /// Exchanges the access token of a caller for one that the MCP server accepts (RFC 8693), for gateways that act on
+    /// behalf of their callers. `client` is the registration of the gateway, and `subject` returns the caller's token.
+    ///
+    /// The caller's token is sent to the authorization server only, never to the MCP server. If the client names its issuer,
+    /// no other authorization server gets the token.
+    pub fn token_exchange(
+        client: impl Into<RegisteredClient>,
+        subject: impl AssertionSource + 'static,
+    ) -> Self {
+        let grant = GrantKind::Exchange(Arc::new(subject));
         Self::new(grant, ClientMetadata::new()).with_client(client)
     }
 

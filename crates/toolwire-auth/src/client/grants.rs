@@ -20,7 +20,7 @@ use crate::rules::authorization_response::{ExpectedResponse, read, state_of};
 use crate::rules::metadata_rules::{AuthMethod, ClientCredentials};
 use crate::rules::pkce::Verifier;
 use crate::rules::token_request::Grant;
-use crate::rules::token_response::{Consequence, GrantedToken, read_assertion};
+use crate::rules::token_response::{Consequence, GrantedToken, check_exchanged, read_assertion};
 
 /// The inputs of all grants.
 #[derive(Debug, Clone, Copy)]
@@ -119,6 +119,16 @@ impl GrantClient<'_> {
             GrantKind::Workload(source) => {
                 let assertion = source.assertion(&self.server.metadata.issuer).await?;
                 Ok(self.present_assertion(&assertion, scopes).await?)
+            }
+            GrantKind::Exchange(subject) => {
+                // The client is known before the token is, so that no other authorization server gets the token.
+                let client = self.registrar().client(None).await?;
+                let token = subject.assertion(&self.server.metadata.issuer).await?;
+                let endpoint = self.endpoint(&client, self.uses_dpop());
+                let grant = Grant::ExchangeAccessToken(&token);
+                let response = endpoint.request_token(grant, resource, scopes).await?;
+                check_exchanged(&response).map_err(AuthError::of)?;
+                Ok(self.stored_token(response, &client, scopes)?)
             }
             GrantKind::Stored => Err(AuthError::login_required(self.resource))?,
             GrantKind::Enterprise(provider) => {

@@ -8,7 +8,10 @@ use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 use crate::documents::{OAuthError, Secret, TokenResponse};
 use crate::rules::challenge::TokenScheme;
 use crate::rules::credentials::is_token;
-use crate::rules::token_request::ID_JAG;
+use crate::rules::token_request::{ACCESS_TOKEN, ID_JAG};
+
+/// The token type of a JSON Web Token (RFC 8693, section 3).
+const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
 
 /// The non-secret properties of an issued token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +73,17 @@ pub(crate) fn read_assertion(response: &TokenResponse) -> Result<Secret, TokenRe
     }
 }
 
+/// Checks that an exchanged token is an access token (RFC 8693, section 2.2.1). A JSON Web Token is one as well.
+///
+/// # Errors
+/// Returns an error if it is another type of token, which must not be sent to an MCP server.
+pub(crate) fn check_exchanged(response: &TokenResponse) -> Result<(), TokenResponseError> {
+    match response.issued_token_type.as_deref() {
+        Some(ACCESS_TOKEN | JWT) => Ok(()),
+        _ => Err(TokenResponseError::NoAccessToken),
+    }
+}
+
 /// The reason why an issued token is unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -82,6 +96,8 @@ pub(crate) enum TokenResponseError {
     Scope(InvalidScope),
     /// It is not the requested assertion.
     NoAssertion,
+    /// It is not the requested access token.
+    NoAccessToken,
 }
 
 impl fmt::Display for TokenResponseError {
@@ -92,6 +108,9 @@ impl fmt::Display for TokenResponseError {
             Self::Scope(_) => "the issued token has malformed scopes",
             Self::NoAssertion => {
                 "the identity provider issued a token that is not the requested assertion"
+            }
+            Self::NoAccessToken => {
+                "the authorization server exchanged the token for one that is not an access token"
             }
         })
     }
@@ -189,6 +208,7 @@ mod tests {
     #[test]
     fn other_token_types_are_not_assertions() {
         let mut response = TokenResponse::new("jag", "N_A");
+        assert!(check_exchanged(&response).is_err());
         assert_eq!(
             read_assertion(&response),
             Err(TokenResponseError::NoAssertion)
@@ -199,7 +219,9 @@ mod tests {
             read_assertion(&response),
             Err(TokenResponseError::NoAssertion)
         );
+        assert_eq!(check_exchanged(&response), Ok(()));
         response.issued_token_type = Some(ID_JAG.to_owned());
+        assert!(check_exchanged(&response).is_err());
         assert_eq!(read_assertion(&response), Ok(Secret::new("jag")));
     }
 

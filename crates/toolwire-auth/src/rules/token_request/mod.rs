@@ -23,6 +23,9 @@ pub(crate) use self::client::ClientAuthentication;
 /// The token type of an identity assertion (extension enterprise-managed authorization).
 pub(crate) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
+/// The token type of an access token (RFC 8693, section 3).
+pub(crate) const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+
 /// The grant of a token request.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -52,6 +55,8 @@ pub(crate) enum Grant<'a> {
         /// The issuer of the authorization server that will receive the assertion.
         audience: &'a str,
     },
+    /// The exchange of a caller's access token for one that another server accepts (RFC 8693).
+    ExchangeAccessToken(&'a Secret),
 }
 
 /// A token to revoke (RFC 7009, section 2.1). Revoking a refresh token also ends the tokens that were issued from it.
@@ -131,6 +136,15 @@ impl TokenRequest {
                 request.push("audience", audience);
                 request.push("subject_token", subject_token.expose());
                 request.push("subject_token_type", subject_token_type.as_str());
+            }
+            Grant::ExchangeAccessToken(subject_token) => {
+                request.push(
+                    "grant_type",
+                    "urn:ietf:params:oauth:grant-type:token-exchange",
+                );
+                request.push("requested_token_type", ACCESS_TOKEN);
+                request.push("subject_token", subject_token.expose());
+                request.push("subject_token_type", ACCESS_TOKEN);
             }
         }
         request.push_client(client);

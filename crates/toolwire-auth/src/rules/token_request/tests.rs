@@ -91,6 +91,27 @@ fn assertion_identifies_the_client() {
 }
 
 #[test]
+fn access_tokens_are_exchanged_for_a_resource() {
+    let token = Secret::new("caller");
+    let resource = ResourceIndicator::parse("https://mcp.example.com/mcp").unwrap();
+    let access_token = "urn:ietf:params:oauth:token-type:access_token";
+    check(
+        &TokenRequest::new(Grant::ExchangeAccessToken(&token), PUBLIC).with_resource(&resource),
+        &[
+            (
+                "grant_type",
+                "urn:ietf:params:oauth:grant-type:token-exchange",
+            ),
+            ("requested_token_type", access_token),
+            ("subject_token", "caller"),
+            ("subject_token_type", access_token),
+            ("client_id", "app"),
+            ("resource", "https://mcp.example.com/mcp"),
+        ],
+    );
+}
+
+#[test]
 fn identity_assertions_are_exchanged_and_redeemed() {
     let (id_token, secret) = (Secret::new("id"), Secret::new("s"));
     let resource = ResourceIndicator::parse("https://mcp.example.com/mcp").unwrap();
