@@ -7,9 +7,11 @@ use toolwire::client_middleware::ClientMiddleware;
 use toolwire::middleware::Middleware;
 use toolwire::relay::{Upstream, UpstreamSource};
 use toolwire::types::Implementation;
-use toolwire::{ClientBuilder, ProcessTracker, ServerCommand};
+use toolwire::{ClientBuilder, Principal, ProcessTracker, ServerCommand};
 use toolwire_auth::client::{OAuthConfig, RegisteredClient};
+use toolwire_auth::documents::Secret;
 
+use crate::caller_tokens::{CallerTokens, TokenOfCaller};
 use crate::config::{
     CommandUpstream, HttpUpstream, UpstreamConfig, UpstreamCredentials, UpstreamTransport,
 };
@@ -33,6 +35,7 @@ pub struct GatewayOptions {
     pub(crate) is_read_only: bool,
     pub(crate) middleware: Option<Arc<dyn Middleware>>,
     client_middleware: Option<Arc<ClientMiddlewareSource>>,
+    pub(crate) tokens: Arc<CallerTokens>,
 }
 
 impl GatewayOptions {
@@ -190,30 +193,81 @@ fn http_upstream(
             issuer,
             scopes,
         }) => {
-            let client = RegisteredClient::new(id)
-                .with_secret(secret.clone())
-                .with_issuer(issuer);
-            let mut oauth = OAuthConfig::client_credentials(client);
-            if let Some(scopes) = scopes {
-                oauth = oauth
-                    .with_scopes(scopes)
-                    .map_err(|error| error.to_string())?;
-            }
-            builder = builder.with_http_layer(oauth);
+            let client = registered_client(id, secret, issuer);
+            let oauth = OAuthConfig::client_credentials(client);
+            builder = builder.with_http_layer(with_scopes(oauth, scopes.as_deref())?);
         }
+        // Each caller has a layer of its own, see below.
+        Some(UpstreamCredentials::Exchange { .. }) => {}
         Some(UpstreamCredentials::Login) => {
             let logins = options.logins.clone();
             let logins = logins.ok_or("no logins are stored; log in with `toolwire login URL`")?;
             builder = builder.with_http_layer(logins);
         }
     }
-    let (name, url, options) = (name.to_owned(), config.url.clone(), options.clone());
+    let (name, url, hooks) = (name.to_owned(), config.url.clone(), options.clone());
     let upstream = Upstream::new(move |builder| {
         let url = url.clone();
-        let builder = options.connecting(&name, builder);
+        let builder = hooks.connecting(&name, builder);
         async move { builder.connect(&url).await }
     });
-    Ok(upstream.with_builder(builder))
+    let upstream = upstream.with_builder(builder);
+    match &config.credentials {
+        Some(UpstreamCredentials::Exchange {
+            id,
+            secret,
+            issuer,
+            scopes,
+        }) => {
+            let client = registered_client(id, secret, issuer);
+            exchanging(upstream, &client, scopes.as_deref(), &options.tokens)
+        }
+        _ => Ok(upstream),
+    }
+}
+
+/// Exchanges the token of each caller for one of the upstream. The gateway itself uses its client credentials, to read the
+/// lists.
+fn exchanging(
+    upstream: Upstream,
+    client: &RegisteredClient,
+    scopes: Option<&str>,
+    tokens: &Arc<CallerTokens>,
+) -> Result<Upstream, String> {
+    let own = with_scopes(OAuthConfig::client_credentials(client.clone()), scopes)?;
+    tokens.need();
+    let (client, tokens) = (client.clone(), Arc::clone(tokens));
+    let scopes = scopes.map(str::to_owned);
+    Ok(upstream.with_caller_layer(move |caller| {
+        if *caller == Principal::anonymous() {
+            return Arc::new(own.clone());
+        }
+        let subject = TokenOfCaller {
+            tokens: Arc::clone(&tokens),
+            caller: caller.clone(),
+        };
+        let oauth = OAuthConfig::token_exchange(client.clone(), subject);
+        // The scopes were checked above.
+        let oauth = match &scopes {
+            Some(scopes) => oauth.clone().with_scopes(scopes).unwrap_or(oauth),
+            None => oauth,
+        };
+        Arc::new(oauth)
+    }))
+}
+
+/// Returns the registration of the gateway at an authorization server. No other one gets the secret.
+fn registered_client(id: &str, secret: &Secret, issuer: &str) -> RegisteredClient {
+    RegisteredClient::new(id)
+        .with_secret(secret.clone())
+        .with_issuer(issuer)
+}
+
+fn with_scopes(oauth: OAuthConfig, scopes: Option<&str>) -> Result<OAuthConfig, String> {
+    match scopes {
+        Some(scopes) => oauth.with_scopes(scopes).map_err(|error| error.to_string()),
+        None => Ok(oauth),
+    }
 }
 
 fn command_upstream(name: &str, config: &CommandUpstream, options: &GatewayOptions) -> Upstream {

@@ -13,6 +13,7 @@ use toolwire::{BoxFuture, ScopeSet, TokenInfo};
 use toolwire_auth::ResourceServerConfig;
 use toolwire_auth::documents::Secret;
 
+use crate::caller_tokens::CallerTokens;
 use crate::config::AuthConfig;
 
 /// The maximum size of a file with tokens in bytes.
@@ -20,13 +21,16 @@ const MAX_TOKEN_FILE_BYTES: usize = 1024 * 1024;
 
 /// The authorizer that all addresses of a gateway share.
 #[derive(Debug, Clone)]
-pub(crate) struct FrontAuth(Arc<dyn Authorizer>);
+pub(crate) struct FrontAuth {
+    authorizer: Arc<dyn Authorizer>,
+    tokens: Arc<CallerTokens>,
+}
 
 impl FrontAuth {
-    /// Creates the authorizer of a configuration.
-    pub(crate) fn new(config: &AuthConfig) -> Result<Self, String> {
-        match config {
-            AuthConfig::BearerFile(path) => Ok(Self(Arc::new(BearerTokens::read(path)?))),
+    /// Creates the authorizer of a configuration. The tokens of callers are passed to `tokens`.
+    pub(crate) fn new(config: &AuthConfig, tokens: Arc<CallerTokens>) -> Result<Self, String> {
+        let authorizer: Arc<dyn Authorizer> = match config {
+            AuthConfig::BearerFile(path) => Arc::new(BearerTokens::read(path)?),
             AuthConfig::ResourceServer {
                 issuer,
                 audience,
@@ -35,10 +39,10 @@ impl FrontAuth {
                 let server = ResourceServerConfig::new(audience, [issuer])
                     .with_required_scopes(scopes.iter().cloned())
                     .build();
-                let server = server.map_err(|error| format!("[auth]: {error}"))?;
-                Ok(Self(Arc::new(server)))
+                Arc::new(server.map_err(|error| format!("[auth]: {error}"))?)
             }
-        }
+        };
+        Ok(Self { authorizer, tokens })
     }
 }
 
@@ -47,23 +51,27 @@ impl Authorizer for FrontAuth {
         &'a self,
         head: &'a Parts,
     ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        self.0.authorize(head)
+        Box::pin(async move {
+            let info = self.authorizer.authorize(head).await?;
+            self.tokens.store(head, &info);
+            Ok(info)
+        })
     }
 
     fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationError {
-        self.0.insufficient_scope(needed, token)
+        self.authorizer.insufficient_scope(needed, token)
     }
 
     fn document(&self, path: &str) -> Option<Bytes> {
-        self.0.document(path)
+        self.authorizer.document(path)
     }
 
     fn public_route(&self, path: &str) -> Option<PublicRoute> {
-        self.0.public_route(path)
+        self.authorizer.public_route(path)
     }
 
     fn serve_public(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
-        self.0.serve_public(request)
+        self.authorizer.serve_public(request)
     }
 }
 

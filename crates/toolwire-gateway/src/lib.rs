@@ -22,6 +22,7 @@
 
 mod access;
 mod audit;
+mod caller_tokens;
 mod config;
 mod connection;
 mod decision_record;

@@ -22,6 +22,19 @@ pub enum UpstreamCredentials {
         /// The scopes to request, separated by spaces.
         scopes: Option<String>,
     },
+    /// The access token of each caller, exchanged for one of the upstream (RFC 8693). The gateway reads the lists with the
+    /// client credentials of the same client.
+    Exchange {
+        /// The id of the client.
+        id: String,
+        /// Its secret.
+        secret: Secret,
+        /// The authorization server that gets the secret and the tokens of callers. An upstream that names another one gets
+        /// no token.
+        issuer: String,
+        /// The scopes to request, separated by spaces.
+        scopes: Option<String>,
+    },
     /// The login that `toolwire login URL` stored.
     Login,
 }
@@ -30,13 +43,14 @@ pub(super) fn read(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError>
     let start = field.start();
     let mut section = field.section()?;
     let (bearer, file) = (section.take("bearer"), section.take("bearer_file"));
-    let (client, login) = (section.take("client"), section.take("login"));
-    let kinds = [&bearer, &file, &client, &login];
+    let (client, exchange) = (section.take("client"), section.take("exchange"));
+    let login = section.take("login");
+    let kinds = [&bearer, &file, &client, &exchange, &login];
     if kinds.iter().filter(|kind| kind.is_some()).count() != 1 {
         return Err(section
             .error(
                 start,
-                "`credentials` needs exactly one of bearer, bearer_file, client, login",
+                "`credentials` needs exactly one of bearer, bearer_file, client, exchange, login",
             )
             .with_advice("write credentials = { bearer = \"${TOKEN}\" }"));
     }
@@ -47,7 +61,21 @@ pub(super) fn read(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError>
             .map_err(|error| file.error(format_args!("cannot be read: {error}")))?;
         UpstreamCredentials::Bearer(bearer_token(&file, text.trim())?)
     } else if let Some(client) = client {
-        read_client(client)?
+        let (id, secret, issuer, scopes) = read_client(client, "client")?;
+        UpstreamCredentials::Client {
+            id,
+            secret,
+            issuer,
+            scopes,
+        }
+    } else if let Some(exchange) = exchange {
+        let (id, secret, issuer, scopes) = read_client(exchange, "exchange")?;
+        UpstreamCredentials::Exchange {
+            id,
+            secret,
+            issuer,
+            scopes,
+        }
     } else {
         let is_login = login.as_ref().map_or(Ok(false), Field::flag)?;
         if !is_login {
@@ -69,7 +97,10 @@ fn bearer_token(field: &Field<'_>, token: &str) -> Result<Secret, ConfigError> {
     }
 }
 
-fn read_client(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError> {
+/// The id, the secret, the issuer and the scopes of a client.
+type ClientKeys = (String, Secret, String, Option<String>);
+
+fn read_client(field: Field<'_>, key: &str) -> Result<ClientKeys, ConfigError> {
     let start = field.start();
     let mut section = field.section()?;
     let (id, secret) = (section.take("id"), section.take("secret"));
@@ -79,16 +110,16 @@ fn read_client(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError> {
         return Err(section
             .error(
                 start,
-                "`credentials.client` needs `id`, `secret` and `issuer`",
+                format!("`credentials.{key}` needs `id`, `secret` and `issuer`"),
             )
             .with_advice("write the authorization server that may get the secret as `issuer`"));
     };
-    let credentials = UpstreamCredentials::Client {
-        id: id.text()?,
-        secret: secret.text()?.into(),
-        issuer: issuer.text()?,
-        scopes: scopes.transpose()?.map(|scopes| scopes.join(" ")),
-    };
+    let client = (
+        id.text()?,
+        secret.text()?.into(),
+        issuer.text()?,
+        scopes.transpose()?.map(|scopes| scopes.join(" ")),
+    );
     section.finish()?;
-    Ok(credentials)
+    Ok(client)
 }

@@ -136,21 +136,25 @@ fn secrets_are_not_printed() {
 
 #[test]
 fn client_secret_needs_the_issuer_that_gets_it() {
-    let upstream = |client: &str| {
-        let client = format!("credentials = {{ client = {{ {client} }} }}");
-        format!("[upstream.a]\nurl = \"https://a.example\"\n{client}")
-    };
-    let missing = upstream("id = \"i\", secret = \"s\"");
-    check_error(&missing, Some(3), "needs `id`, `secret` and `issuer`");
-    let complete = upstream("id = \"i\", secret = \"s\", issuer = \"https://id.example\"");
-    let config = config(&complete);
-    let UpstreamTransport::Http(http) = &config.upstreams[0].transport else {
-        panic!("{config:?}");
-    };
-    let Some(UpstreamCredentials::Client { issuer, .. }) = &http.credentials else {
-        panic!("{http:?}");
-    };
-    assert_eq!(issuer, "https://id.example");
+    for key in ["client", "exchange"] {
+        let upstream = |client: &str| {
+            let client = format!("credentials = {{ {key} = {{ {client} }} }}");
+            format!("[upstream.a]\nurl = \"https://a.example\"\n{client}")
+        };
+        let missing = upstream("id = \"i\", secret = \"s\"");
+        check_error(&missing, Some(3), "needs `id`, `secret` and `issuer`");
+        let complete = upstream("id = \"i\", secret = \"s\", issuer = \"https://id.example\"");
+        let config = config(&complete);
+        let UpstreamTransport::Http(http) = &config.upstreams[0].transport else {
+            panic!("{config:?}");
+        };
+        let issuer = match &http.credentials {
+            Some(UpstreamCredentials::Client { issuer, .. }) if key == "client" => issuer,
+            Some(UpstreamCredentials::Exchange { issuer, .. }) if key == "exchange" => issuer,
+            _ => panic!("{http:?}"),
+        };
+        assert_eq!(issuer, "https://id.example");
+    }
 }
 
 #[test]

@@ -71,7 +71,9 @@ impl Gateway {
         let pins = PinStore::open(config.lock_file.clone(), options.is_read_only);
         let pins = pins.map_err(|error| setting(error.to_string()))?;
         check_pins(&config, &pins)?;
-        let auth = config.auth.as_ref().map(FrontAuth::new).transpose();
+        let auth = config.auth.as_ref();
+        let auth = auth.map(|auth| FrontAuth::new(auth, Arc::clone(&options.tokens)));
+        let auth = auth.transpose();
         let auth = auth.map_err(setting)?;
         let audit = AuditLog::default();
         if !options.is_read_only {

@@ -1,5 +1,6 @@
 //! Gateways in front of real servers.
 
+mod exchange;
 mod front;
 mod offers;
 mod pins;

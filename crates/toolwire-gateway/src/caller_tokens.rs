@@ -1,0 +1,146 @@
+//! The access tokens of callers, for upstreams that get a token in exchange for them (RFC 8693).
+//!
+//! A token of a caller is sent to the authorization server of an upstream only, never to the upstream. Without such an
+//! upstream, no token is stored.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use toolwire::{BoxFuture, Principal, TokenInfo};
+use toolwire_auth::client::{AssertionSource, AuthError};
+use toolwire_auth::documents::Secret;
+
+use crate::sync::lock;
+
+/// The maximum number of callers whose tokens are stored. Beyond it, the token is removed that was used least recently.
+const MAX_CALLERS: usize = 10_000;
+
+/// The newest verified token of each caller. `Debug` prints no token.
+#[derive(Default)]
+pub(crate) struct CallerTokens {
+    /// Whether an upstream needs the tokens.
+    is_needed: AtomicBool,
+    tokens: Mutex<StoredTokens>,
+}
+
+#[derive(Default)]
+struct StoredTokens {
+    /// The number of uses, which orders the tokens.
+    uses: u64,
+    by_caller: HashMap<Principal, (u64, Secret)>,
+}
+
+impl CallerTokens {
+    /// Stores tokens from now on.
+    pub(crate) fn need(&self) {
+        self.is_needed.store(true, Ordering::Release);
+    }
+
+    /// Stores the token of a request that was verified, if an upstream needs it.
+    pub(crate) fn store(&self, head: &Parts, info: &TokenInfo) {
+        let caller = Principal::of(info);
+        if !self.is_needed.load(Ordering::Acquire) || caller == Principal::anonymous() {
+            return;
+        }
+        let value = head.headers.get(AUTHORIZATION);
+        let value = value.and_then(|value| value.to_str().ok());
+        if let Some((_, token)) = value.and_then(|value| value.split_once(' ')) {
+            self.put(caller, Secret::new(token.trim()));
+        }
+    }
+
+    fn put(&self, caller: Principal, token: Secret) {
+        let mut tokens = lock(&self.tokens);
+        tokens.uses += 1;
+        let uses = tokens.uses;
+        tokens.by_caller.insert(caller, (uses, token));
+        if tokens.by_caller.len() <= MAX_CALLERS {
+            return;
+        }
+        let by_use = tokens.by_caller.iter().min_by_key(|(_, (used, _))| *used);
+        if let Some(oldest) = by_use.map(|(caller, _)| caller.clone()) {
+            tokens.by_caller.remove(&oldest);
+        }
+    }
+
+    fn get(&self, caller: &Principal) -> Option<Secret> {
+        let tokens = lock(&self.tokens);
+        let stored = tokens.by_caller.get(caller);
+        stored.map(|(_, token)| token.clone())
+    }
+}
+
+impl fmt::Debug for CallerTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let callers = lock(&self.tokens).by_caller.len();
+        f.debug_struct("CallerTokens")
+            .field("callers", &callers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The token of one caller, as the subject of an exchange.
+#[derive(Debug)]
+pub(crate) struct TokenOfCaller {
+    pub(crate) tokens: Arc<CallerTokens>,
+    pub(crate) caller: Principal,
+}
+
+impl AssertionSource for TokenOfCaller {
+    fn assertion<'a>(&'a self, _audience: &'a str) -> BoxFuture<'a, Result<Secret, AuthError>> {
+        let token = self.tokens.get(&self.caller).ok_or_else(|| {
+            AuthError::new("the gateway has no access token of the caller to exchange")
+                .with_advice("send the request again with an access token")
+        });
+        Box::pin(std::future::ready(token))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn caller(name: usize) -> TokenInfo {
+        TokenInfo::verified().with_subject(name.to_string())
+    }
+
+    fn head(token: usize) -> Parts {
+        let request = Request::builder().header(AUTHORIZATION, format!("Bearer {token}"));
+        request.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn tokens_are_stored_only_if_an_upstream_needs_them() {
+        let tokens = CallerTokens::default();
+        let ann = Principal::of(&caller(1));
+        tokens.store(&head(7), &caller(1));
+        assert_eq!(tokens.get(&ann), None);
+        tokens.need();
+        tokens.store(&head(7), &caller(1));
+        tokens.store(&head(8), &caller(2));
+        tokens.store(&head(9), TokenInfo::none());
+        assert_eq!(tokens.get(&ann), Some(Secret::new("7")));
+        assert_eq!(tokens.get(&Principal::anonymous()), None);
+        assert!(!format!("{tokens:?}").contains('7'));
+    }
+
+    #[test]
+    fn token_that_was_used_least_recently_gives_way() {
+        let tokens = CallerTokens::default();
+        tokens.need();
+        for number in 0..MAX_CALLERS {
+            tokens.store(&head(number), &caller(number));
+        }
+        tokens.store(&head(0), &caller(0));
+        assert!(tokens.get(&Principal::of(&caller(1))).is_some());
+        tokens.store(&head(MAX_CALLERS), &caller(MAX_CALLERS));
+        assert!(tokens.get(&Principal::of(&caller(0))).is_some());
+        assert!(tokens.get(&Principal::of(&caller(1))).is_none());
+    }
+}

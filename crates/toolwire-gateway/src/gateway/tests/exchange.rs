@@ -1,0 +1,180 @@
+//! Upstreams that get a token in exchange for that of the caller.
+
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Request as HttpRequest, Response, StatusCode};
+use serde_json::json;
+use tokio::net::TcpListener;
+use toolwire::transport::http::{AuthorizationError, Authorizer, PublicRoute};
+use toolwire::{ClientBuilder, ScopeSet, TokenInfo};
+use toolwire_auth::{ResourceServerConfig, StaticTokens};
+
+use super::*;
+
+/// An authorization server that exchanges `token-of-NAME-…` for `exchanged-NAME`, and has a token for the gateway itself.
+#[derive(Debug, Default)]
+struct TokenServer {
+    issuer: String,
+    /// The forms of the token requests.
+    forms: Arc<Mutex<Vec<String>>>,
+}
+
+impl TokenServer {
+    fn respond(&self, form: &str) -> (StatusCode, Value) {
+        self.forms.lock().unwrap().push(form.to_owned());
+        let parts = form.split('&');
+        let subject = parts.filter_map(|part| part.strip_prefix("subject_token=token-of-"));
+        let subject = subject.filter_map(|token| token.split('-').next()).next();
+        match subject {
+            // The account of Eve may not use the upstream.
+            Some("eve") => (
+                StatusCode::BAD_REQUEST,
+                json!({ "error": "invalid_target" }),
+            ),
+            Some(name) => {
+                let issued = "urn:ietf:params:oauth:token-type:access_token";
+                let token = format!("exchanged-{name}");
+                let response = json!({ "access_token": token, "token_type": "Bearer", "issued_token_type": issued });
+                (StatusCode::OK, response)
+            }
+            None => {
+                let response = json!({ "access_token": "of-the-gateway", "token_type": "Bearer" });
+                (StatusCode::OK, response)
+            }
+        }
+    }
+}
+
+impl Authorizer for TokenServer {
+    fn authorize<'a>(
+        &'a self,
+        _head: &'a Parts,
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
+        let error = AuthorizationError::new(StatusCode::UNAUTHORIZED, "unused");
+        Box::pin(std::future::ready(Err(error)))
+    }
+
+    fn insufficient_scope(&self, _needed: &ScopeSet, _token: &TokenInfo) -> AuthorizationError {
+        AuthorizationError::new(StatusCode::FORBIDDEN, "unused")
+    }
+
+    fn document(&self, path: &str) -> Option<Bytes> {
+        let issuer = &self.issuer;
+        let metadata = json!({
+            "issuer": issuer,
+            "authorization_endpoint": format!("{issuer}/authorize"),
+            "token_endpoint": format!("{issuer}/token"),
+            "response_types_supported": ["code"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+        });
+        let is_metadata = path == "/.well-known/oauth-authorization-server";
+        is_metadata.then(|| metadata.to_string().into())
+    }
+
+    fn public_route(&self, path: &str) -> Option<PublicRoute> {
+        (path == "/token").then(|| PublicRoute::post(64 * 1024))
+    }
+
+    fn serve_public(&self, request: HttpRequest<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
+        let form = String::from_utf8_lossy(request.body()).into_owned();
+        let (status, body) = self.respond(&form);
+        let response = Response::builder().status(status);
+        let response = response.header("content-type", "application/json");
+        let response = response.body(body.to_string().into());
+        Box::pin(std::future::ready(response.expect("a valid response")))
+    }
+}
+
+/// Serves a server with an authorizer that needs to know its origin. Returns the origin.
+async fn serve<A: Authorizer + 'static>(
+    server: Server,
+    authorizer: impl FnOnce(&str) -> A,
+) -> (String, AbortHandle) {
+    let socket = TcpListener::bind("127.0.0.1:0").await;
+    let socket = socket.expect("a port is free");
+    let address = socket.local_addr().expect("it is bound");
+    let origin = format!("http://{address}");
+    let options = HttpOptions::new()
+        .without_signals()
+        .with_authorizer(authorizer(&origin));
+    let listener = HttpListener::from_listener(server, socket, options).expect("it is usable");
+    let serving = tokio::spawn(listener.run()).abort_handle();
+    (origin, serving)
+}
+
+#[tokio::test]
+async fn upstream_gets_an_exchanged_token_and_never_that_of_the_caller() {
+    let scratch = Scratch::new("gateway");
+    let tokens = "ann token-of-ann-0000\nbob token-of-bob-0000\neve token-of-eve-0000\n";
+    std::fs::write(scratch.path("tokens"), tokens).unwrap();
+    let forms: Arc<Mutex<Vec<String>>> = Arc::default();
+    let token_server = |issuer: &str| TokenServer {
+        issuer: issuer.to_owned(),
+        forms: Arc::clone(&forms),
+    };
+    let (issuer, token_serving) = serve(server_with(&[]), token_server).await;
+    let whoami = ToolHandler::typed("whoami", |ctx: RequestContext, _: Value| async move {
+        ctx.auth().subject.clone().unwrap_or_default()
+    });
+    let protected = |origin: &str| {
+        // Another token than these is rejected.
+        let known = StaticTokens::new()
+            .with_token("exchanged-ann", "Ann", "")
+            .with_token("exchanged-bob", "Bob", "")
+            .with_token("of-the-gateway", "gateway", "");
+        let config = ResourceServerConfig::new(format!("{origin}/mcp"), [&issuer]);
+        config.with_verifier(known).build().expect("it is valid")
+    };
+    let upstream = Server::new("upstream", "1.0.0").tool(whoami);
+    let (origin, serving) = serve(upstream, protected).await;
+    let url = format!("{origin}/mcp");
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\n[auth]\nbearer_file = \"tokens\"\n[upstream.files]\nurl = {url:?}\n\
+         credentials = {{ exchange = {{ id = \"gw\", secret = \"s3cret\", issuer = {issuer:?} }} }}\n"
+    );
+    let gateway = start(&scratch, &text).await;
+    let listener = gateway.bind(false).await.expect("a port is free");
+    let front = listener.url().to_owned();
+    let front_serving = tokio::spawn(listener.run());
+    let connect = async |name: &str| {
+        let token = format!("Bearer token-of-{name}-0000");
+        let builder = ClientBuilder::new("test", "1.0.0");
+        let builder = builder.with_header("Authorization", &token).unwrap();
+        within(builder.connect(&front)).await.expect("it is served")
+    };
+    for (name, account) in [("ann", "Ann"), ("bob", "Bob"), ("ann", "Ann")] {
+        let client = connect(name).await;
+        let called = call(&client, "files_whoami").await;
+        assert_eq!(called, Ok(account.to_owned()));
+        client.close().await;
+    }
+    // A caller whose token is not exchanged costs only its own calls.
+    let eve = connect("eve").await;
+    assert!(call(&eve, "files_whoami").await.is_err());
+    let bob = connect("bob").await;
+    assert_eq!(call(&bob, "files_whoami").await, Ok("Bob".to_owned()));
+
+    let forms = forms.lock().unwrap().clone();
+    let resource = format!("resource={}", url.replace(':', "%3A").replace('/', "%2F"));
+    for form in &forms {
+        assert!(form.contains(&resource), "{form} {resource}");
+    }
+    let exchanges = |name: &str| {
+        let of_name = |form: &&String| form.contains(&format!("subject_token=token-of-{name}-"));
+        forms.iter().filter(of_name).count()
+    };
+    // Requests of one caller share a connection, and with it the token.
+    assert_eq!((exchanges("ann"), exchanges("bob")), (1, 1), "{forms:?}");
+    eve.close().await;
+    bob.close().await;
+    gateway.close().await;
+    within(front_serving)
+        .await
+        .expect("it ends")
+        .expect("no failure");
+    serving.abort();
+    token_serving.abort();
+}
