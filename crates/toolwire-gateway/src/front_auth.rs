@@ -1,4 +1,5 @@
-//! Who may use the gateway: callers with a token of a file, or with an access token of an authorization server.
+//! Who may use the gateway: callers with a token of a file, with an access token of an authorization server, or with one of
+//! the gateway itself, after a login at an identity provider.
 
 use std::fmt;
 use std::path::Path;
@@ -8,13 +9,17 @@ use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
+use serde_json::{Map, Value};
 use toolwire::transport::http::{AuthorizationError, Authorizer, PublicRoute};
 use toolwire::{BoxFuture, ScopeSet, TokenInfo};
-use toolwire_auth::ResourceServerConfig;
 use toolwire_auth::documents::Secret;
+use toolwire_auth::{
+    OAuthProxyConfig, ResourceServerConfig, Upstream as IdentityProvider, UpstreamUser,
+};
+use toolwire_proto::relay::glob::Glob;
 
 use crate::caller_tokens::CallerTokens;
-use crate::config::AuthConfig;
+use crate::config::{AuthConfig, EMAIL, GITHUB, GOOGLE, LoginProvider};
 
 /// The maximum size of a file with tokens in bytes.
 const MAX_TOKEN_FILE_BYTES: usize = 1024 * 1024;
@@ -28,7 +33,11 @@ pub(crate) struct FrontAuth {
 
 impl FrontAuth {
     /// Creates the authorizer of a configuration. The tokens of callers are passed to `tokens`.
-    pub(crate) fn new(config: &AuthConfig, tokens: Arc<CallerTokens>) -> Result<Self, String> {
+    pub(crate) fn new(
+        config: &AuthConfig,
+        trusted_proxies: usize,
+        tokens: Arc<CallerTokens>,
+    ) -> Result<Self, String> {
         let authorizer: Arc<dyn Authorizer> = match config {
             AuthConfig::BearerFile(path) => Arc::new(BearerTokens::read(path)?),
             AuthConfig::ResourceServer {
@@ -41,9 +50,50 @@ impl FrontAuth {
                     .build();
                 Arc::new(server.map_err(|error| format!("[auth]: {error}"))?)
             }
+            AuthConfig::Login {
+                audience,
+                scopes,
+                provider,
+            } => {
+                let proxy = OAuthProxyConfig::new(audience, client_at(provider))
+                    .with_required_scopes(scopes.iter().cloned())
+                    .with_trusted_proxies(trusted_proxies)
+                    .with_user_filter(user_filter(provider));
+                let proxy = proxy.build();
+                Arc::new(proxy.map_err(|error| format!("[auth]: {error}"))?)
+            }
         };
         Ok(Self { authorizer, tokens })
     }
+}
+
+/// Returns the client of the gateway at an identity provider.
+fn client_at(provider: &LoginProvider) -> IdentityProvider {
+    let LoginProvider { id, secret, .. } = provider;
+    let client = match provider.issuer.as_str() {
+        GITHUB => IdentityProvider::github(id, secret.clone()),
+        GOOGLE => IdentityProvider::google(id, secret.clone()),
+        issuer => IdentityProvider::new(issuer, id, secret.clone()).with_scopes([EMAIL]),
+    };
+    client.with_scopes(provider.scopes.iter().cloned())
+}
+
+/// Returns the function that decides which users of the provider may log in.
+fn user_filter(provider: &LoginProvider) -> impl Fn(&UpstreamUser) -> bool + Send + Sync + 'static {
+    let (claim, users) = (provider.user_claim.clone(), provider.users.clone());
+    move |user| is_permitted(&user.claims, &claim, &users)
+}
+
+/// Returns `true` if a claim matches one of the patterns. An email address has to be verified, because users can write any
+/// address at some providers. Only `*` permits users without the claim.
+fn is_permitted(claims: &Map<String, Value>, claim: &str, users: &[Glob]) -> bool {
+    if users.iter().any(|pattern| pattern.as_str() == "*") {
+        return true;
+    }
+    let is_verified =
+        claim != EMAIL || claims.get("email_verified").and_then(Value::as_bool) == Some(true);
+    let name = claims.get(claim).and_then(Value::as_str);
+    is_verified && name.is_some_and(|name| users.iter().any(|pattern| pattern.matches(name)))
 }
 
 impl Authorizer for FrontAuth {
@@ -205,6 +255,8 @@ impl fmt::Debug for BearerTokens {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const TOKEN: &str = "0123456789abcdef";
@@ -226,6 +278,54 @@ mod tests {
         check("ann short", "line 1");
         check(&format!("ann {TOKEN}\nbob {TOKEN}"), "line 2");
         check(&"#".repeat(MAX_TOKEN_FILE_BYTES + 1), "more than");
+    }
+
+    #[test]
+    fn users_are_permitted_by_a_verified_claim() {
+        let check = |claims: Value, claim: &str, users: &[&str], expected: bool| {
+            let users: Vec<Glob> = users.iter().map(|user| user.parse().unwrap()).collect();
+            let members = claims.as_object().unwrap();
+            assert_eq!(is_permitted(members, claim, &users), expected, "{claims}");
+        };
+        let ann = json!({ "email": "ann@example.com", "email_verified": true, "login": "ann" });
+        check(ann.clone(), "email", &["*@example.com"], true);
+        check(ann.clone(), "email", &["*@example.org"], false);
+        check(ann.clone(), "email", &[], false);
+        check(ann.clone(), "login", &["bob", "ann"], true);
+        check(ann, "name", &["*a*"], false);
+        let unverified = json!({ "email": "ann@example.com" });
+        check(unverified.clone(), "email", &["*@example.com"], false);
+        check(unverified, "email", &["*"], true);
+        let denied = json!({ "email": "ann@example.com", "email_verified": false });
+        check(denied, "email", &["ann@*"], false);
+    }
+
+    #[tokio::test]
+    async fn gateway_is_the_authorization_server_of_users_who_log_in() {
+        let provider = LoginProvider {
+            issuer: GITHUB.to_owned(),
+            id: "gw".to_owned(),
+            secret: Secret::new("s3cret"),
+            scopes: Vec::new(),
+            users: Vec::new(),
+            user_claim: "login".to_owned(),
+        };
+        let config = AuthConfig::Login {
+            audience: "https://tools.example.com/mcp".to_owned(),
+            scopes: Vec::new(),
+            provider,
+        };
+        let auth = FrontAuth::new(&config, 0, Arc::default()).unwrap();
+        assert!(!format!("{config:?}{auth:?}").contains("s3cret"));
+        for path in ["/authorize", "/token", "/callback"] {
+            assert!(auth.public_route(path).is_some(), "{path}");
+        }
+        let metadata = auth.document("/.well-known/oauth-authorization-server");
+        let metadata: Value = serde_json::from_slice(&metadata.unwrap()).unwrap();
+        assert_eq!(metadata["issuer"], "https://tools.example.com");
+        let (head, ()) = Request::new(()).into_parts();
+        let error = auth.authorize(&head).await.unwrap_err();
+        assert_eq!(error.status, StatusCode::UNAUTHORIZED);
     }
 
     #[tokio::test]

@@ -47,8 +47,8 @@ mod unknown;
 
 pub use config::{
     AuditConfig, AuthConfig, CallLimit, CommandUpstream, ConfigError, DEFAULT_LISTEN,
-    GatewayConfig, HttpUpstream, LimitKey, LimitsConfig, MAX_FILE_BYTES, MAX_NAME_LENGTH,
-    MAX_UPSTREAMS, OnFull, UpstreamConfig, UpstreamCredentials, UpstreamTransport,
+    GatewayConfig, HttpUpstream, LimitKey, LimitsConfig, LoginProvider, MAX_FILE_BYTES,
+    MAX_NAME_LENGTH, MAX_UPSTREAMS, OnFull, UpstreamConfig, UpstreamCredentials, UpstreamTransport,
 };
 pub use connection::GatewayOptions;
 pub use error::GatewayError;

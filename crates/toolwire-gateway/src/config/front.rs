@@ -4,9 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use toolwire_auth::documents::Secret;
+use toolwire_proto::relay::glob::Glob;
 
 use crate::config::section::Field;
 use crate::config::{ConfigError, MAX_LIST};
+
+/// The name of GitHub as an identity provider, which is not one of OpenID Connect.
+pub(crate) const GITHUB: &str = "github";
+
+/// The name of Google as an identity provider.
+pub(crate) const GOOGLE: &str = "google";
+
+/// The claim with the address of a user.
+pub(crate) const EMAIL: &str = "email";
 
 /// The minimum length of the key of digests in bytes.
 const MIN_KEY_BYTES: usize = 16;
@@ -26,6 +36,44 @@ pub enum AuthConfig {
         /// The scopes that every request needs.
         scopes: Vec<String>,
     },
+    /// Users who log in at an identity provider. The gateway is the authorization server of its clients.
+    Login {
+        /// The public URL of the gateway.
+        audience: String,
+        /// The scopes that every request needs.
+        scopes: Vec<String>,
+        /// The identity provider, and its users.
+        provider: LoginProvider,
+    },
+}
+
+impl AuthConfig {
+    /// Returns the public URL of the gateway, if it is known.
+    #[must_use]
+    pub fn audience(&self) -> Option<&str> {
+        match self {
+            Self::BearerFile(_) => None,
+            Self::ResourceServer { audience, .. } | Self::Login { audience, .. } => Some(audience),
+        }
+    }
+}
+
+/// The identity provider at which users of the gateway log in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoginProvider {
+    /// The issuer of an OpenID Connect provider, or `github` or `google`.
+    pub issuer: String,
+    /// The id of the gateway's client there.
+    pub id: String,
+    /// Its secret.
+    pub secret: Secret,
+    /// Further scopes to request from the provider.
+    pub scopes: Vec<String>,
+    /// Patterns of the users who may log in, compared with `user_claim`.
+    pub users: Vec<Glob>,
+    /// The claim that names a user. Default: `login` for `github`, and otherwise `email`, which has to be verified.
+    pub user_claim: String,
 }
 
 /// The audit log.
@@ -88,7 +136,23 @@ pub(super) fn read_auth(field: Field<'_>) -> Result<AuthConfig, ConfigError> {
     let mut section = field.section()?;
     let (file, issuer) = (section.take("bearer_file"), section.take("issuer"));
     let (audience, scopes) = (section.take("audience"), section.take("scopes"));
+    let provider = section.take("provider");
     let auth = match (file, issuer, audience) {
+        (None, None, Some(audience)) if provider.is_some() => AuthConfig::Login {
+            audience: audience.text()?,
+            scopes: scopes.map_or(Ok(Vec::new()), |scopes| scopes.texts(MAX_LIST))?,
+            provider: match provider {
+                Some(provider) => read_provider(provider)?,
+                None => return Err(section.error(start, "`auth` needs `provider`")),
+            },
+        },
+        _ if provider.is_some() => {
+            let message =
+                "`auth.provider` needs `audience`, and neither `issuer` nor `bearer_file`";
+            return Err(section
+                .error(start, message)
+                .with_advice("write the public URL of the gateway as `audience`"));
+        }
         (Some(file), None, None) => {
             if let Some(scopes) = scopes {
                 return Err(scopes.error("is for `issuer`; a file has the scopes of each token"));
@@ -104,13 +168,50 @@ pub(super) fn read_auth(field: Field<'_>) -> Result<AuthConfig, ConfigError> {
             return Err(section
                 .error(
                     start,
-                    "`auth` needs `bearer_file`, or `issuer` and `audience`",
+                    "`auth` needs `bearer_file`, or `issuer` and `audience`, or `provider` and `audience`",
                 )
                 .with_advice("remove [auth] to serve clients on this machine only"));
         }
     };
     section.finish()?;
     Ok(auth)
+}
+
+fn read_provider(field: Field<'_>) -> Result<LoginProvider, ConfigError> {
+    let start = field.start();
+    let mut section = field.section()?;
+    let (issuer, id) = (section.take("issuer"), section.take("id"));
+    let (secret, users) = (section.take("secret"), section.take("users"));
+    let (Some(issuer), Some(id), Some(secret), Some(users)) = (issuer, id, secret, users) else {
+        return Err(section
+            .error(
+                start,
+                "`auth.provider` needs `issuer`, `id`, `secret` and `users`",
+            )
+            .with_advice(
+                "write users = [\"*@example.com\"]; [\"*\"] permits every user of the provider",
+            ));
+    };
+    let issuer = issuer.text()?;
+    let default_claim = if issuer == GITHUB { "login" } else { EMAIL };
+    let users = users.list(MAX_LIST)?;
+    let users: Result<Vec<Glob>, ConfigError> = users.iter().map(Field::pattern).collect();
+    let provider = LoginProvider {
+        id: id.text()?,
+        secret: secret.text()?.into(),
+        scopes: match section.take("scopes") {
+            Some(scopes) => scopes.texts(MAX_LIST)?,
+            None => Vec::new(),
+        },
+        users: users?,
+        user_claim: match section.take("user_claim") {
+            Some(claim) => claim.text()?,
+            None => default_claim.to_owned(),
+        },
+        issuer,
+    };
+    section.finish()?;
+    Ok(provider)
 }
 
 pub(super) fn read_audit(field: Field<'_>) -> Result<AuditConfig, ConfigError> {

@@ -24,7 +24,8 @@ use self::section::Document;
 
 pub use self::credentials::UpstreamCredentials;
 pub use self::error::ConfigError;
-pub use self::front::{AuditConfig, AuthConfig, LimitsConfig, OnFull};
+pub use self::front::{AuditConfig, AuthConfig, LimitsConfig, LoginProvider, OnFull};
+pub(crate) use self::front::{EMAIL, GITHUB, GOOGLE};
 pub use self::upstream::{
     CallLimit, CommandUpstream, HttpUpstream, LimitKey, MAX_NAME_LENGTH, UpstreamConfig,
     UpstreamTransport,

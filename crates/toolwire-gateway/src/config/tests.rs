@@ -158,6 +158,40 @@ fn client_secret_needs_the_issuer_that_gets_it() {
 }
 
 #[test]
+fn identity_provider_needs_its_users() {
+    let auth = |lines: &str| format!("[auth]\n{lines}\n[upstream.a]\nurl = \"https://a.example\"");
+    let provider =
+        |keys: &str| format!("provider = {{ id = \"i\", secret = \"${{KEY}}\", {keys} }}");
+    let audience = "audience = \"https://tools.example.com/mcp\"\n";
+    let missing = provider("issuer = \"github\"");
+    check_error(
+        &auth(&format!("{audience}{missing}")),
+        Some(3),
+        "needs `issuer`, `id`, `secret` and `users`",
+    );
+    let complete = provider("issuer = \"github\", users = [\"ann\"]");
+    check_error(&auth(&complete), Some(1), "needs `audience`");
+    let read = |keys: &str| {
+        let config = config(&auth(&format!("{audience}{}", provider(keys))));
+        assert!(!format!("{config:?}").contains("s3cret"));
+        match config.auth {
+            Some(AuthConfig::Login { provider, .. }) => provider,
+            other => panic!("{other:?}"),
+        }
+    };
+    let github = read("issuer = \"github\", users = [\"ann\"]");
+    assert_eq!(
+        (github.user_claim.as_str(), github.secret.expose()),
+        ("login", "s3cret")
+    );
+    let other = read("issuer = \"https://id.example.com\", users = [\"*@example.com\"]");
+    assert_eq!(other.user_claim, "email");
+    let chosen =
+        read("issuer = \"google\", users = [\"*\"], user_claim = \"hd\", scopes = [\"profile\"]");
+    assert_eq!((chosen.user_claim.as_str(), chosen.scopes.len()), ("hd", 1));
+}
+
+#[test]
 fn unknown_keys_have_a_line_and_a_suggestion() {
     let upstream = "[upstream.a]\nurl = \"https://a.example\"\n";
     check_error(

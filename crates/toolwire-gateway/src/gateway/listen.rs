@@ -82,7 +82,7 @@ impl Gateway {
 /// Returns the host names that remote clients use: those of the configuration, and that of the public URL.
 fn public_hosts(config: &GatewayConfig) -> Vec<String> {
     let mut hosts = config.public_hosts.clone();
-    if let Some(AuthConfig::ResourceServer { audience, .. }) = &config.auth
+    if let Some(audience) = config.auth.as_ref().and_then(AuthConfig::audience)
         && let Ok(url) = audience.parse::<Uri>()
         && let Some(host) = url.host()
         && !hosts.iter().any(|known| known == host)

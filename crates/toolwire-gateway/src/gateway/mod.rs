@@ -72,7 +72,8 @@ impl Gateway {
         let pins = pins.map_err(|error| setting(error.to_string()))?;
         check_pins(&config, &pins)?;
         let auth = config.auth.as_ref();
-        let auth = auth.map(|auth| FrontAuth::new(auth, Arc::clone(&options.tokens)));
+        let auth = auth
+            .map(|auth| FrontAuth::new(auth, config.trusted_proxies, Arc::clone(&options.tokens)));
         let auth = auth.transpose();
         let auth = auth.map_err(setting)?;
         let audit = AuditLog::default();
