@@ -6,6 +6,7 @@ mod offers;
 mod pins;
 mod reload;
 mod rules;
+mod security;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
