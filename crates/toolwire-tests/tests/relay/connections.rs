@@ -13,7 +13,7 @@ use toolwire_tests::peer::{Peer, legacy, modern, modern_with, within};
 use crate::modern_client::{accept_askable, ask, details, pair_of};
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
-fn initialize(id: i64) -> Value {
+pub(crate) fn initialize(id: i64) -> Value {
     let params = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {},
@@ -22,7 +22,7 @@ fn initialize(id: i64) -> Value {
     legacy(id, "initialize", params)
 }
 
-const DETAILS: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"old","version":"1"}}"#;
+pub(crate) const DETAILS: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"old","version":"1"}}"#;
 
 #[tokio::test]
 async fn session_beyond_the_limit_is_rejected() {
@@ -158,7 +158,7 @@ async fn lost_session_does_not_count_beside_its_replacement() {
 }
 
 /// The clients of two users at one relay.
-fn users(upstream: Upstream) -> [InProcessClient; 2] {
+pub(crate) fn users(upstream: Upstream) -> [InProcessClient; 2] {
     let service = HttpService::new(upstream.relay().server().clone(), HttpOptions::new());
     ["ann", "bob"].map(|user| InProcessClient::with_token(&service, "https://issuer", user))
 }
@@ -170,7 +170,7 @@ async fn list_tools(client: &InProcessClient, server: &mut RawConnection) {
     assert_eq!(within(calling).await.expect("the request ends"), 200);
 }
 
-fn start_listing(client: &InProcessClient) -> tokio::task::JoinHandle<u16> {
+pub(crate) fn start_listing(client: &InProcessClient) -> tokio::task::JoinHandle<u16> {
     let client = client.clone();
     tokio::spawn(async move {
         let request = modern(1, "tools/list", json!({}));
@@ -186,7 +186,10 @@ async fn respond(server: &mut RawConnection) {
 }
 
 /// Sends a request that opens a connection.
-async fn connect(client: &InProcessClient, connections: &mut RawUpstream) -> RawConnection {
+pub(crate) async fn connect(
+    client: &InProcessClient,
+    connections: &mut RawUpstream,
+) -> RawConnection {
     let calling = start_listing(client);
     let mut server = connections.accept_modern().await;
     respond(&mut server).await;
@@ -254,4 +257,15 @@ async fn unused_connection_of_a_principal_gives_way() {
     let mut of_bob = connect(&bob, &mut connections).await;
     of_ann.expect_end().await;
     list_tools(&bob, &mut of_bob).await;
+}
+
+/// Sends a call of a client that can be asked.
+pub(crate) fn start_call(client: &InProcessClient) -> tokio::task::JoinHandle<String> {
+    let client = client.clone();
+    tokio::spawn(async move {
+        client
+            .request(Request::modern(&ask(1, json!({}))))
+            .await
+            .body
+    })
 }

@@ -1,5 +1,6 @@
 //! A relay between a client and an upstream server, both played by the test.
 
+mod connection_waits;
 mod connections;
 mod credentials;
 mod errors;

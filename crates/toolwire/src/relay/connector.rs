@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::negotiate::rejects_legacy_era;
 use toolwire_proto::requests::overloaded_error;
 use toolwire_types::{ErrorObject, RawJson};
@@ -19,7 +20,9 @@ use crate::relay::connection::UpstreamConnection;
 use crate::relay::credentials::is_credential_error;
 use crate::relay::idle_sessions::IdleSessions;
 use crate::relay::messages::UpstreamMessages;
-use crate::relay::open_connections::{ConnectionPermit, OpenConnections};
+use crate::relay::open_connections::{
+    ConnectionLimits, ConnectionPermit, ConnectionUse, OpenConnections, ReachedLimit,
+};
 use crate::relay::session_owner::SessionOwner;
 use crate::relay::upstream::{Sharing, Upstream};
 
@@ -39,6 +42,8 @@ pub(super) struct UpstreamConnector {
     is_process: OnceLock<bool>,
     /// Held while the first connection is opened, because its kind decides about the limit.
     first: tokio::sync::Mutex<()>,
+    /// Whether the last shared connection showed that the server is modern. Then calls need no sessions of their own.
+    is_modern: AtomicBool,
     is_closed: AtomicBool,
 }
 
@@ -48,13 +53,14 @@ pub(super) trait UnusedConnections: fmt::Debug + Send + Sync {
     fn take_unused(&self) -> Option<UpstreamConnection>;
 }
 
-/// What happens if there are as many connections as permitted, and requests use all of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AtLimit {
-    /// The request fails, because the sessions of legacy clients may be open for hours.
-    Reject,
-    /// The request waits for [`CONNECTION_WAIT`].
-    Wait,
+/// The connection that a request needs.
+#[derive(Debug, Clone, Copy)]
+struct Demand<'a> {
+    used_for: ConnectionUse,
+    /// The client whose idle sessions can be used.
+    owner: Option<&'a SessionOwner>,
+    /// How long the request waits for other requests.
+    deadline: Instant,
 }
 
 /// A session that can be used, or the permit to open one.
@@ -74,6 +80,7 @@ impl UpstreamConnector {
             unused: OnceLock::new(),
             is_process: OnceLock::new(),
             first: tokio::sync::Mutex::default(),
+            is_modern: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
         }
     }
@@ -111,6 +118,11 @@ impl UpstreamConnector {
         })
     }
 
+    /// Returns until when a request that arrives now waits for connections.
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + self.upstream.timeout.min(CONNECTION_WAIT)
+    }
+
     /// Opens a legacy session for a principal, with these parameters of `initialize`.
     ///
     /// # Errors
@@ -125,7 +137,8 @@ impl UpstreamConnector {
         let owner = self.owner(principal.clone());
         let opening = self.upstream.open_legacy(&owner, initialize, messages);
         let is_failure = |error: &Error| !is_other_era(error);
-        self.open(None, AtLimit::Reject, opening, is_failure).await
+        let demand = self.legacy_client_demand();
+        self.open(demand, opening, is_failure).await
     }
 
     /// Opens a legacy session like [`open_legacy`](Self::open_legacy), with a server that may be modern. An error for
@@ -140,20 +153,33 @@ impl UpstreamConnector {
         let messages = Arc::default();
         let opening = self.upstream.open_legacy(&owner, initialize, messages);
         let is_failure = |error: &Error| !may_be_modern(error);
-        self.open(None, AtLimit::Reject, opening, is_failure).await
+        let demand = self.legacy_client_demand();
+        self.open(demand, opening, is_failure).await
     }
 
-    /// Returns an idle session of a client, or opens one and ends its initialization. Waits while there are too many
-    /// connections.
+    fn legacy_client_demand(&self) -> Demand<'static> {
+        Demand {
+            used_for: ConnectionUse::LegacyClient,
+            owner: None,
+            deadline: self.deadline(),
+        }
+    }
+
+    /// Returns an idle session of a client, or opens one and ends its initialization. While there are too many
+    /// connections, waits until the deadline. The caller has a connection of its principal, so two must be permitted.
     ///
     /// # Errors
     /// Returns an error under the conditions of [`open_legacy`](Self::open_legacy).
     pub(super) async fn check_out(
         &self,
         owner: &SessionOwner,
+        deadline: Instant,
         initialize: RawJson,
         messages: Arc<UpstreamMessages>,
     ) -> Result<UpstreamConnection, Error> {
+        if self.limits().all < 2 {
+            return Err(self.call_limit_error());
+        }
         let opening = async {
             let principal = &owner.principal;
             let opening = self.upstream.open_legacy(principal, initialize, messages);
@@ -162,8 +188,12 @@ impl UpstreamConnector {
             Ok(session)
         };
         let is_failure = |error: &Error| !is_other_era(error);
-        self.open(Some(owner), AtLimit::Wait, opening, is_failure)
-            .await
+        let demand = Demand {
+            used_for: ConnectionUse::Call,
+            owner: Some(owner),
+            deadline,
+        };
+        self.open(demand, opening, is_failure).await
     }
 
     /// Stores a session that no request uses any more, for the next request of its client.
@@ -179,39 +209,47 @@ impl UpstreamConnector {
     }
 
     /// Opens a connection for the modern requests of a principal. If the server is legacy, the connection is a session
-    /// without capabilities, whose initialization the caller ends. Waits while there are too many connections.
+    /// without capabilities, whose initialization the caller ends. While there are too many connections, waits until the
+    /// deadline.
     ///
     /// # Errors
     /// Returns an error under the conditions of [`open_legacy`](Self::open_legacy).
     pub(super) async fn open_shared(
         &self,
         principal: &Principal,
+        deadline: Instant,
     ) -> Result<UpstreamConnection, Error> {
         let owner = self.owner(principal.clone());
         let opening = self.upstream.open_shared(&owner, self.shared_messages());
-        self.open(None, AtLimit::Wait, opening, |_| true).await
+        let demand = Demand {
+            used_for: ConnectionUse::Principal,
+            owner: None,
+            deadline,
+        };
+        let connection = self.open(demand, opening, |_| true).await?;
+        let is_modern = connection.version().is_modern();
+        self.is_modern.store(is_modern, Ordering::Release);
+        Ok(connection)
     }
 
     /// Returns an idle session of the owner, or the connection that `opening` opens.
     async fn open(
         &self,
-        owner: Option<&SessionOwner>,
-        at_limit: AtLimit,
+        demand: Demand<'_>,
         opening: impl Future<Output = Result<UpstreamConnection, Error>>,
         is_failure: impl FnOnce(&Error) -> bool,
     ) -> Result<UpstreamConnection, Error> {
         self.check_open()?;
-        let deadline = Instant::now() + self.upstream.timeout.min(CONNECTION_WAIT);
         // The first connection shows which limit applies, so the others wait for it.
         let mut first = None;
         if self.is_process.get().is_none() {
-            let locked = tokio::time::timeout_at(deadline, self.first.lock()).await;
+            let locked = tokio::time::timeout_at(demand.deadline, self.first.lock()).await;
             first = Some(locked.map_err(|_| self.limit_error())?);
         }
         if self.is_process.get().is_some() {
             first = None;
         }
-        let found = self.free(owner, at_limit, deadline).await;
+        let found = self.free(demand).await;
         // This request may have been woken for a connection that it does not use.
         let found = found.inspect_err(|_| self.retry_waiting());
         let (permit, attempt) = match found? {
@@ -245,38 +283,41 @@ impl UpstreamConnector {
 
     /// Returns an idle session of the owner, or the permit for a connection. Closes a connection that no request uses if
     /// necessary, the session that was idle for the longest time first.
-    async fn free(
-        &self,
-        owner: Option<&SessionOwner>,
-        at_limit: AtLimit,
-        deadline: Instant,
-    ) -> Result<Free<'_>, Error> {
+    async fn free(&self, demand: Demand<'_>) -> Result<Free<'_>, Error> {
+        let used_for = demand.used_for;
         loop {
             let mut freed = pin!(self.open.freed());
             // Registered before the checks, so that no release is missed.
             freed.as_mut().enable();
-            if let Some(session) = owner.and_then(|owner| self.idle.take(owner)) {
+            self.check_open()?;
+            if let Some(session) = demand.owner.and_then(|owner| self.idle.take(owner)) {
                 return Ok(Free::Session(session));
             }
             let attempt = self.backoff.start()?;
-            if let Some(permit) = self.open.try_acquire(self.limit()) {
-                return Ok(Free::Permit(permit, attempt));
-            }
+            let reached = match self.open.try_acquire(used_for, self.limits()) {
+                Ok(permit) => return Ok(Free::Permit(permit, attempt)),
+                Err(reached) => reached,
+            };
             // Others may try while this request waits.
             drop(attempt);
             // Dropping an unused connection closes it.
-            let is_freed = self.open.is_closing() || self.take_unused().map(drop).is_some();
-            let may_wait = is_freed || at_limit == AtLimit::Wait;
-            if !may_wait || tokio::time::timeout_at(deadline, freed).await.is_err() {
+            let is_freed = self.open.is_closing() || self.take_unused(reached).map(drop).is_some();
+            // The sessions of legacy clients may be open for hours.
+            let may_wait = is_freed || used_for != ConnectionUse::LegacyClient;
+            let freed = tokio::time::timeout_at(demand.deadline, freed);
+            if !may_wait || freed.await.is_err() {
                 return Err(self.limit_error());
             }
-            self.check_open()?;
         }
     }
 
-    /// Removes a connection that no request uses.
-    fn take_unused(&self) -> Option<UpstreamConnection> {
-        self.idle.take_oldest().or_else(|| {
+    /// Removes a connection that no request uses, and that counts for this limit.
+    fn take_unused(&self, reached: ReachedLimit) -> Option<UpstreamConnection> {
+        let idle = match reached {
+            ReachedLimit::All => self.idle.take_oldest(),
+            ReachedLimit::Principals => None,
+        };
+        idle.or_else(|| {
             let unused = self.unused.get()?.upgrade()?;
             unused.take_unused()
         })
@@ -287,26 +328,48 @@ impl UpstreamConnector {
         self.is_process.get().copied().unwrap_or_default()
     }
 
-    /// Returns the maximum number of connections.
-    fn limit(&self) -> usize {
+    /// Returns the maximum number of connections. A request of a principal holds its connection while it waits for the
+    /// session of a call. So one connection stays for such sessions, unless the server is modern and needs none.
+    fn limits(&self) -> ConnectionLimits {
         let sessions = self.upstream.max_sessions;
-        if self.starts_processes() {
+        let all = if self.starts_processes() {
             self.upstream.max_processes.min(sessions)
         } else {
             sessions
+        };
+        let principals = if self.is_modern.load(Ordering::Acquire) {
+            all
+        } else {
+            all.saturating_sub(1).max(1)
+        };
+        ConnectionLimits { all, principals }
+    }
+
+    /// Returns what the limit counts, and the method that sets it.
+    fn limit_names(&self) -> (&'static str, &'static str) {
+        if self.starts_processes() {
+            ("processes", "with_max_processes")
+        } else {
+            ("sessions", "with_max_sessions")
         }
     }
 
     fn limit_error(&self) -> Error {
-        let (limit, name) = (self.limit(), self.name());
-        let (what, setting) = if self.starts_processes() {
-            ("processes", "with_max_processes")
-        } else {
-            ("sessions", "with_max_sessions")
-        };
+        let (limit, name) = (self.limits().all, self.name());
+        let (what, setting) = self.limit_names();
         Error::from(overloaded_error(format!(
             "the relay has {limit} {what} of the upstream server `{name}`, which is the limit; close a client, or raise \
              the limit with `Upstream::{setting}`"
+        )))
+    }
+
+    /// Returns the error for a call that can ask its client for input, if it cannot have a session of its own.
+    fn call_limit_error(&self) -> Error {
+        let name = self.name();
+        let (what, setting) = self.limit_names();
+        Error::from(overloaded_error(format!(
+            "a request of a client that can be asked for input needs 2 {what} of the upstream server `{name}`; raise the \
+             limit with `Upstream::{setting}`"
         )))
     }
 
@@ -333,6 +396,7 @@ impl UpstreamConnector {
     /// Permits no further connections. Returns the clients of all connections, which the caller closes.
     pub(super) fn close(&self) -> Vec<Client> {
         self.is_closed.store(true, Ordering::Release);
+        self.open.notify_closed();
         let clients = self.open.clients();
         drop(self.idle.take_all());
         clients

@@ -79,7 +79,8 @@ impl Relay {
     /// # Errors
     /// Returns an error if the server cannot be reached.
     pub(super) async fn open(&self) -> Result<bool, Error> {
-        let opened = self.shared.shared(Principal::anonymous()).await?;
+        let deadline = self.shared.connector.deadline();
+        let opened = self.shared.shared(Principal::anonymous(), deadline).await?;
         Ok(matches!(opened, SharedUpstream::Modern(_)))
     }
 
@@ -110,8 +111,8 @@ impl Relay {
     /// # Errors
     /// Returns an error if the server cannot be reached.
     pub async fn connect(&self) -> Result<(), Error> {
-        let anonymous = Principal::anonymous();
-        if let SharedUpstream::Legacy(_) = self.shared.shared(anonymous.clone()).await?
+        let (anonymous, deadline) = (Principal::anonymous(), self.shared.connector.deadline());
+        if let SharedUpstream::Legacy(_) = self.shared.shared(anonymous.clone(), deadline).await?
             && let Some(session) = self.shared.shared.take(&anonymous)
         {
             session.close().await;
@@ -248,9 +249,11 @@ impl RelayInner {
         self.connector.check_open().map_err(unreachable)?;
         if exchange.context.version().is_modern() {
             let principal = Principal::of(exchange.context.auth());
-            return match self.shared(principal).await.map_err(unreachable)? {
+            let deadline = self.connector.deadline();
+            let shared = self.shared(principal, deadline).await;
+            return match shared.map_err(unreachable)? {
                 SharedUpstream::Modern(upstream) => upstream.forward(exchange).await,
-                SharedUpstream::Legacy(upstream) => upstream.serve(exchange).await,
+                SharedUpstream::Legacy(upstream) => upstream.serve(exchange, deadline).await,
             };
         }
         if exchange.route().name() == "initialize" {
@@ -287,7 +290,8 @@ impl RelayInner {
                 // The `initialize` of the client failed.
                 return Ok(());
             }
-            return match self.shared(Principal::of(client.auth())).await? {
+            let (principal, deadline) = (Principal::of(client.auth()), self.connector.deadline());
+            return match self.shared(principal, deadline).await? {
                 SharedUpstream::Modern(upstream) => {
                     upstream.client.forward_notification(method, params).await
                 }

@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
+use tokio::time::Instant;
+
 use crate::engine::Principal;
 use crate::error::Error;
 use crate::relay::connector::UpstreamConnector;
@@ -40,11 +42,16 @@ impl RelayInner {
         }
     }
 
-    /// Returns the connection for requests of a principal without a session.
-    pub(super) async fn shared(&self, principal: Principal) -> Result<SharedUpstream, Error> {
+    /// Returns the connection for requests of a principal without a session. While there are too many connections, waits
+    /// until the deadline.
+    pub(super) async fn shared(
+        &self,
+        principal: Principal,
+        deadline: Instant,
+    ) -> Result<SharedUpstream, Error> {
         let owner = self.connector.owner(principal);
         let (connector, parked) = (&self.connector, &self.parked);
-        self.shared.get(owner, connector, parked).await
+        self.shared.get(owner, deadline, connector, parked).await
     }
 
     /// Closes all connections to the upstream server and waits until their resources are released.

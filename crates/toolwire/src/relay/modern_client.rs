@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::json;
+use tokio::time::Instant;
 use toolwire_proto::cache::CacheHint;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::relay::convert::{
@@ -84,17 +85,21 @@ impl LegacyUpstream {
         }
     }
 
-    /// Serves a request of a modern client.
-    pub(super) async fn serve(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+    /// Serves a request of a modern client. It waits for a session until the deadline.
+    pub(super) async fn serve(
+        &self,
+        exchange: &Exchange,
+        deadline: Instant,
+    ) -> Result<RawJson, ErrorObject> {
         let method = exchange.route().name();
         let version = exchange.context.version();
         match action(method, Sender::Client, version, self.shared.version()) {
             Action::Forward | Action::Convert => {
                 if !exchange.context.scope().may_ask_input {
-                    let outcome = self.forward(exchange).await;
+                    let outcome = self.forward(exchange, deadline).await;
                     return self.converted(exchange, outcome);
                 }
-                let outcome = self.call(exchange).await;
+                let outcome = self.call(exchange, deadline).await;
                 match outcome.unwrap_or_else(|error| ParkedOutcome::Ended(Err(error))) {
                     ParkedOutcome::InputRequired(result) => Ok(result),
                     ParkedOutcome::Ended(outcome) => self.converted(exchange, outcome),
@@ -128,40 +133,35 @@ impl LegacyUpstream {
 
     /// Sends a request that asks for no input. A client that can be asked gets the response of a session with its
     /// capabilities, because servers list some entries only to clients that can use them.
-    async fn forward(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+    async fn forward(
+        &self,
+        exchange: &Exchange,
+        deadline: Instant,
+    ) -> Result<RawJson, ErrorObject> {
         let Some(identity) = self.askable_identity(exchange) else {
             return self.forward_shared(exchange).await;
         };
+        let params = self.legacy_params(exchange)?;
         let owner = self.owner(exchange, &identity);
-        let session = self.check_out(&owner, identity).await;
-        let session = session.map_err(|error| unreachable(&error))?;
-        let outcome = self.forward_over(&session, exchange).await;
+        let session = self.check_out(&owner, deadline, identity).await?;
+        let outcome = forward_over(&session, exchange, params).await;
         self.connector.check_in(owner, session);
         outcome
     }
 
     /// Sends a request over the session without capabilities.
     async fn forward_shared(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
-        self.log_level.request(&self.shared, exchange).await;
-        self.forward_over(&self.shared, exchange).await
-    }
-
-    /// Sends a request over a session. The server cannot ask its client.
-    async fn forward_over(
-        &self,
-        session: &UpstreamConnection,
-        exchange: &Exchange,
-    ) -> Result<RawJson, ErrorObject> {
         let params = self.legacy_params(exchange)?;
-        let mut request = UpstreamRequest::of(exchange, Some(params));
-        let client = Arc::clone(&request.client);
-        request.client = Arc::new(RoundClient::without_input(client));
-        request.logs = LogFilter::of_modern(exchange);
-        session.send(request).await
+        self.log_level.request(&self.shared, exchange).await;
+        forward_over(&self.shared, exchange, params).await
     }
 
     /// Runs a call that may ask for input, or the next round of a parked call.
-    async fn call(&self, exchange: &Exchange) -> Result<ParkedOutcome, ErrorObject> {
+    async fn call(
+        &self,
+        exchange: &Exchange,
+        deadline: Instant,
+    ) -> Result<ParkedOutcome, ErrorObject> {
         // A request with a state is never a new call, whatever else it declares.
         let end = match request_state(exchange)? {
             Some(state) => self.parked.resume(exchange, &state).await?,
@@ -170,13 +170,12 @@ impl LegacyUpstream {
                     let outcome = self.forward_shared(exchange).await;
                     return Ok(ParkedOutcome::Ended(outcome));
                 };
+                let params = self.legacy_params(exchange)?;
                 let owner = self.owner(exchange, &identity);
-                let session = self.check_out(&owner, identity).await;
-                let session = session.map_err(|error| unreachable(&error))?;
+                let session = self.check_out(&owner, deadline, identity).await?;
                 if let LogFilter::From(Some(level)) = LogFilter::of_modern(exchange) {
                     set_log_level(&session, level).await;
                 }
-                let params = self.legacy_params(exchange)?;
                 let running = RunningCall::start(session, owner, exchange, params);
                 self.parked.start(exchange, running).await?
             }
@@ -231,11 +230,14 @@ impl LegacyUpstream {
     async fn check_out(
         &self,
         owner: &SessionOwner,
+        deadline: Instant,
         identity: RawJson,
-    ) -> Result<UpstreamConnection, Error> {
+    ) -> Result<UpstreamConnection, ErrorObject> {
         let messages = self.connector.shared_messages();
         messages.set_change_receiver(self.changes.receiver_of_other_session());
-        self.connector.check_out(owner, identity, messages).await
+        let connector = &self.connector;
+        let session = connector.check_out(owner, deadline, identity, messages);
+        session.await.map_err(|error| unreachable(&error))
     }
 
     /// Returns the parameters of a request in the form of the upstream's revision.
@@ -284,6 +286,19 @@ impl LegacyUpstream {
         converted.map_err(|error| ErrorObject::internal(error.to_string()))?;
         Ok(members.finish())
     }
+}
+
+/// Sends a request over a session. The server cannot ask its client.
+async fn forward_over(
+    session: &UpstreamConnection,
+    exchange: &Exchange,
+    params: RawJson,
+) -> Result<RawJson, ErrorObject> {
+    let mut request = UpstreamRequest::of(exchange, Some(params));
+    let client = Arc::clone(&request.client);
+    request.client = Arc::new(RoundClient::without_input(client));
+    request.logs = LogFilter::of_modern(exchange);
+    session.send(request).await
 }
 
 /// Returns the input requests for the error −32042. The client's retry is a new call.

@@ -25,8 +25,35 @@ struct OpenTable {
     connections: HashMap<u64, OpenConnection>,
 }
 
-#[derive(Debug, Default)]
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConnectionUse {
+    /// The session of a legacy client, which may be open for hours.
+    LegacyClient,
+    /// The session of a call whose client can be asked for input.
+    Call,
+    /// The requests of a principal without a session.
+    Principal,
+}
+
+/// The maximum number of connections.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConnectionLimits {
+    pub(super) all: usize,
+    /// The maximum number of connections for [`ConnectionUse::Principal`].
+    pub(super) principals: usize,
+}
+
+/// A limit that a further connection would exceed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReachedLimit {
+    All,
+    Principals,
+}
+
+#[derive(Debug)]
 struct OpenConnection {
+    used_for: ConnectionUse,
     /// `None` while the connection is being opened.
     client: Option<Client>,
     /// Whether the connection is being closed, so that its permit is released soon.
@@ -34,16 +61,31 @@ struct OpenConnection {
 }
 
 impl OpenConnections {
-    /// Returns a permit for another connection, or `None` if there are `limit` connections.
-    pub(super) fn try_acquire(self: &Arc<Self>, limit: usize) -> Option<ConnectionPermit> {
+    /// Returns a permit for another connection.
+    ///
+    /// # Errors
+    /// Returns the limit that is reached.
+    pub(super) fn try_acquire(
+        self: &Arc<Self>,
+        used_for: ConnectionUse,
+        limits: ConnectionLimits,
+    ) -> Result<ConnectionPermit, ReachedLimit> {
         let mut table = lock(&self.table);
-        if table.connections.len() >= limit {
-            return None;
+        if used_for == ConnectionUse::Principal && table.count(used_for) >= limits.principals {
+            return Err(ReachedLimit::Principals);
+        }
+        if table.connections.len() >= limits.all {
+            return Err(ReachedLimit::All);
         }
         let number = table.next;
         table.next += 1;
-        table.connections.insert(number, OpenConnection::default());
-        Some(ConnectionPermit {
+        let connection = OpenConnection {
+            used_for,
+            client: None,
+            is_closing: false,
+        };
+        table.connections.insert(number, connection);
+        Ok(ConnectionPermit {
             release: Some(PermitRelease {
                 open: Arc::clone(self),
                 number,
@@ -69,11 +111,23 @@ impl OpenConnections {
         self.freed.notify_one();
     }
 
+    /// Wakes all requests that wait, because the relay was closed.
+    pub(super) fn notify_closed(&self) {
+        self.freed.notify_waiters();
+    }
+
     /// Returns the clients of all connections that are open or being closed.
     pub(super) fn clients(&self) -> Vec<Client> {
         let table = lock(&self.table);
         let open = table.connections.values();
         open.filter_map(|open| open.client.clone()).collect()
+    }
+}
+
+impl OpenTable {
+    fn count(&self, used_for: ConnectionUse) -> usize {
+        let open = self.connections.values();
+        open.filter(|open| open.used_for == used_for).count()
     }
 }
 
@@ -160,14 +214,40 @@ impl Drop for PermitRelease {
 mod tests {
     use super::*;
 
+    const LIMITS: ConnectionLimits = ConnectionLimits {
+        all: 2,
+        principals: 1,
+    };
+
     #[test]
     fn permits_are_limited_and_returned() {
         let open = Arc::new(OpenConnections::default());
-        let [first, second] = [open.try_acquire(2), open.try_acquire(2)];
-        assert!(first.is_some() && second.is_some());
-        assert!(open.try_acquire(2).is_none());
+        let acquire = || open.try_acquire(ConnectionUse::Call, LIMITS);
+        let [first, second] = [acquire(), acquire()];
+        assert!(first.is_ok() && second.is_ok());
+        assert_eq!(acquire().err(), Some(ReachedLimit::All));
         drop(first);
-        assert!(open.try_acquire(2).is_some());
-        assert!(open.try_acquire(0).is_none());
+        assert!(acquire().is_ok());
+    }
+
+    #[test]
+    fn connections_of_principals_have_a_limit_of_their_own() {
+        let open = Arc::new(OpenConnections::default());
+        let acquire = |used_for| open.try_acquire(used_for, LIMITS);
+        let _first = acquire(ConnectionUse::Principal).expect("there is no connection");
+        let second = acquire(ConnectionUse::Principal);
+        assert_eq!(second.err(), Some(ReachedLimit::Principals));
+        let _call = acquire(ConnectionUse::Call).expect("there is one connection");
+        let client = acquire(ConnectionUse::LegacyClient);
+        assert_eq!(client.err(), Some(ReachedLimit::All));
+    }
+    #[tokio::test]
+    async fn end_of_the_relay_wakes_all_requests_that_wait() {
+        let open = OpenConnections::default();
+        let (mut first, mut second) = (Box::pin(open.freed()), Box::pin(open.freed()));
+        assert!(!first.as_mut().enable() && !second.as_mut().enable());
+        open.notify_closed();
+        first.await;
+        second.await;
     }
 }

@@ -87,8 +87,9 @@ impl RelayInner {
         params: &RawJson,
         owner: &Principal,
     ) -> Result<UpstreamConnection, Error> {
+        let deadline = self.connector.deadline();
         if self.rejects_sessions.load(Ordering::Acquire)
-            && let SharedUpstream::Modern(upstream) = self.shared(owner.clone()).await?
+            && let SharedUpstream::Modern(upstream) = self.shared(owner.clone(), deadline).await?
         {
             return Ok(upstream);
         }
@@ -99,7 +100,8 @@ impl RelayInner {
         if !may_be_modern(&error) {
             return Err(error);
         }
-        match self.shared(owner.clone()).await {
+        let deadline = self.connector.deadline();
+        match self.shared(owner.clone(), deadline).await {
             Ok(SharedUpstream::Modern(upstream)) => {
                 if is_other_era(&error) {
                     self.rejects_sessions.store(true, Ordering::Release);
@@ -191,7 +193,8 @@ impl RelayInner {
         session: &RelaySession,
         client: &Arc<LegacyClient>,
     ) -> Result<UpstreamConnection, Error> {
-        match self.shared(session.owner.clone()).await? {
+        let deadline = self.connector.deadline();
+        match self.shared(session.owner.clone(), deadline).await? {
             SharedUpstream::Modern(upstream) => {
                 if let Handshake::Initialized(_) = session.handshake() {
                     client.listen(&upstream);

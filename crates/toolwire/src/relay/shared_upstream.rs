@@ -26,10 +26,11 @@ impl SharedUpstream {
     /// Opens a connection for a principal.
     async fn open(
         owner: &Principal,
+        deadline: Instant,
         connector: &Arc<UpstreamConnector>,
         parked: &ParkedCalls,
     ) -> Result<Self, Error> {
-        let upstream = connector.open_shared(owner).await?;
+        let upstream = connector.open_shared(owner, deadline).await?;
         if upstream.version().is_modern() {
             return Ok(Self::Modern(upstream));
         }
@@ -69,10 +70,12 @@ struct PrincipalUpstream {
 }
 
 impl SharedUpstreams {
-    /// Returns the connection of a principal. Opens it if it does not exist or is closed.
+    /// Returns the connection of a principal. Opens it if it does not exist or is closed. While there are too many
+    /// connections, waits until the deadline.
     pub(super) async fn get(
         &self,
         principal: Principal,
+        deadline: Instant,
         connector: &Arc<UpstreamConnector>,
         parked: &ParkedCalls,
     ) -> Result<SharedUpstream, Error> {
@@ -93,7 +96,7 @@ impl SharedUpstreams {
         if let Some(lost) = lock(&entry.open).take() {
             connector.record_loss(lost.connection());
         }
-        let opened = SharedUpstream::open(&principal, connector, parked).await?;
+        let opened = SharedUpstream::open(&principal, deadline, connector, parked).await?;
         *lock(&entry.open) = Some(opened.clone());
         Ok(opened)
     }
