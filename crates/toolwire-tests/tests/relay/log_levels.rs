@@ -77,3 +77,24 @@ async fn shared_session_has_the_most_verbose_level_and_requests_get_their_own() 
         }
     }
 }
+
+#[tokio::test]
+async fn level_that_the_server_did_not_accept_is_requested_again() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    let mut call = modern(1, "tools/call", json!({"name": "x", "arguments": {}}));
+    call["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = "info".into();
+    client.send(&call).await;
+    let mut server = connections.accept().await;
+    legacy_session(&mut server).await;
+    let set = server.receive().await;
+    assert_eq!(set["method"], "logging/setLevel");
+    let error = r#"{"code":-32603,"message":"try again"}"#;
+    server.reject(&set, error).await;
+    let first = server.receive().await;
+    server.respond(&first, r#"{"content":[]}"#).await;
+    client.receive().await;
+    client.send(&call).await;
+    assert_eq!(server.receive().await["method"], "logging/setLevel");
+}

@@ -29,8 +29,8 @@ impl SharedLogLevel {
             return;
         }
         let _sending = self.sending.lock().await;
-        if !self.includes(level) {
-            set_log_level(session, level).await;
+        // After a failure, the next request tries again.
+        if !self.includes(level) && set_log_level(session, level).await {
             *lock(&self.level) = Some(level);
         }
     }
@@ -45,14 +45,17 @@ impl SharedLogLevel {
     }
 }
 
-/// Sets the log level of a session. A server without log messages is no failure.
-pub(super) async fn set_log_level(session: &UpstreamConnection, level: LoggingLevel) {
+/// Sets the log level of a session. Returns `false` if the server did not accept it. A server without log messages is no
+/// failure.
+pub(super) async fn set_log_level(session: &UpstreamConnection, level: LoggingLevel) -> bool {
     let declares = session.client.server();
     if declares.is_none_or(|server| server.capabilities.logging.is_none()) {
-        return;
+        return true;
     }
     let params = RawJson::from(json!({ "level": level }));
-    if let Err(error) = session.request("logging/setLevel", params).await {
+    let outcome = session.request("logging/setLevel", params).await;
+    if let Err(error) = &outcome {
         tracing::debug!(%error, "the upstream server did not accept the log level");
     }
+    outcome.is_ok()
 }
