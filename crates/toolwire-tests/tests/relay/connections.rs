@@ -269,3 +269,34 @@ pub(crate) fn start_call(client: &InProcessClient) -> tokio::task::JoinHandle<St
             .body
     })
 }
+
+/// Accepts the session without capabilities.
+async fn accept_shared(connections: &mut RawUpstream) -> RawConnection {
+    let mut server = connections.accept().await;
+    let discover = server.receive().await;
+    let error = r#"{"code":-32601,"message":"unknown method"}"#;
+    server.reject(&discover, error).await;
+    let initialize = server.receive().await;
+    server.respond(&initialize, &details()).await;
+    server.receive().await;
+    server
+}
+
+#[tokio::test]
+async fn principals_that_share_connections_do_not_share_sessions_of_calls() {
+    let (upstream, mut connections) = raw_upstream();
+    let [ann, bob] = users(upstream.with_sharing(Sharing::Shared));
+    let mut calling = start_call(&ann);
+    let _shared = accept_shared(&mut connections).await;
+    let mut of_ann = accept_askable(&mut connections).await;
+    for is_last in [false, true] {
+        let call = of_ann.receive().await;
+        of_ann.respond(&call, r#"{"content":[]}"#).await;
+        within(calling).await.expect("the request ends");
+        // The next call of the same principal uses the session again. The server may ask for input late, so that of
+        // another one does not.
+        calling = start_call(if is_last { &bob } else { &ann });
+    }
+    let mut of_bob = accept_askable(&mut connections).await;
+    assert_eq!(of_bob.receive().await["method"], "tools/call");
+}

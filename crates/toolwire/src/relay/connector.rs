@@ -109,7 +109,7 @@ impl UpstreamConnector {
         self.upstream.sharing == Sharing::Shared && !self.upstream.has_credentials_per_caller()
     }
 
-    /// Creates the receiver of messages for a connection that the callers of one owner share.
+    /// Creates the receiver of messages for a connection that callers share.
     pub(super) fn shared_messages(&self) -> Arc<UpstreamMessages> {
         Arc::new(if self.is_shared() {
             UpstreamMessages::of_several_principals()
@@ -181,8 +181,8 @@ impl UpstreamConnector {
             return Err(self.call_limit_error());
         }
         let opening = async {
-            let principal = &owner.principal;
-            let opening = self.upstream.open_legacy(principal, initialize, messages);
+            let principal = self.owner(owner.principal.clone());
+            let opening = self.upstream.open_legacy(&principal, initialize, messages);
             let session = opening.await?;
             session.end_initialization(None).await?;
             Ok(session)

@@ -19,12 +19,12 @@ use toolwire_proto::relay::convert::{
 use toolwire_proto::relay::mapping::{Action, Sender, action};
 use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, meta_key};
 
-use crate::engine::Principal;
 use crate::error::Error;
 use crate::relay::change_streams::ChangeStreams;
 use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest, unreachable};
 use crate::relay::connector::UpstreamConnector;
 use crate::relay::legacy_client::converted_error;
+use crate::relay::messages::UpstreamMessages;
 use crate::relay::parked::{ParkedCalls, ParkedOutcome, RoundEnd, RunningCall};
 use crate::relay::round_client::RoundClient;
 use crate::relay::session_owner::SessionOwner;
@@ -142,7 +142,7 @@ impl LegacyUpstream {
             return self.forward_shared(exchange).await;
         };
         let params = self.legacy_params(exchange)?;
-        let owner = self.owner(exchange, &identity);
+        let owner = SessionOwner::of(exchange, &identity);
         let session = self.check_out(&owner, deadline, identity).await?;
         let outcome = forward_over(&session, exchange, params).await;
         self.connector.check_in(owner, session);
@@ -171,7 +171,7 @@ impl LegacyUpstream {
                     return Ok(ParkedOutcome::Ended(outcome));
                 };
                 let params = self.legacy_params(exchange)?;
-                let owner = self.owner(exchange, &identity);
+                let owner = SessionOwner::of(exchange, &identity);
                 let session = self.check_out(&owner, deadline, identity).await?;
                 if let LogFilter::From(Some(level)) = LogFilter::of_modern(exchange) {
                     set_log_level(&session, level).await;
@@ -217,15 +217,6 @@ impl LegacyUpstream {
         Some(identity.finish())
     }
 
-    /// Returns the client that a session with these parameters of `initialize` is opened for.
-    fn owner(&self, exchange: &Exchange, identity: &RawJson) -> SessionOwner {
-        let principal = Principal::of(exchange.context.auth());
-        SessionOwner {
-            principal: self.connector.owner(principal),
-            identity: identity.get().to_owned(),
-        }
-    }
-
     /// Returns a session for one request.
     async fn check_out(
         &self,
@@ -233,7 +224,7 @@ impl LegacyUpstream {
         deadline: Instant,
         identity: RawJson,
     ) -> Result<UpstreamConnection, ErrorObject> {
-        let messages = self.connector.shared_messages();
+        let messages = Arc::<UpstreamMessages>::default();
         messages.set_change_receiver(self.changes.receiver_of_other_session());
         let connector = &self.connector;
         let session = connector.check_out(owner, deadline, identity, messages);
