@@ -83,6 +83,8 @@ async fn processes_have_a_limit_of_their_own() {
 async fn process_counts_until_it_has_ended() {
     // The server takes a while to end, and must not run twice at a time.
     let directory = std::env::temp_dir().join(format!("toolwire-relay-{}", std::process::id()));
+    // An earlier process with this id may have been killed.
+    let _ = std::fs::remove_dir(&directory);
     let script = format!(
         r#"mkdir "$0" || exit 1; read line; printf '%s\n' '{{"jsonrpc":"2.0","id":1,"result":{DETAILS}}}'; cat > /dev/null; sleep 0.2; rmdir "$0""#
     );
