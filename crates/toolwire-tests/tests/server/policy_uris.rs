@@ -129,3 +129,11 @@ async fn other_forms_of_a_denied_uri_are_denied() {
     ];
     check(&server, &["file:///public/a"], &forms).await;
 }
+
+#[tokio::test]
+async fn uri_with_the_prefix_of_a_mount_belongs_to_no_other_template() {
+    let any = ResourceTemplateHandler::new("{+any}", "any", |_, uri, _| async move { uri });
+    let hides = |_: &Caller<'_>, name: &str| name != "x://secret";
+    let server = two_mounts(Mount::new("b", Raw).with_filter(hides)).resource_template(any);
+    check(&server, &["b+x://public", "y://any"], &["b+x://secret"]).await;
+}

@@ -296,8 +296,14 @@ impl Snapshot {
         Some(found)
     }
 
-    /// Returns the templates that match a URI, with the resource there. The most specific one is first.
+    /// Returns the templates that match a URI, with the resource there. The most specific one is first. A URI with the
+    /// prefix of a mount belongs to that mount only.
     pub(crate) fn templates_at(&self, uri: &str) -> Vec<(&Arc<TemplateEntry>, ResolvedResource)> {
+        if self.has_raw_entries
+            && let Some(prefixed) = self.prefixed_templates_at(uri)
+        {
+            return prefixed;
+        }
         let mut matching: Vec<_> = self
             .templates
             .values()
@@ -305,9 +311,6 @@ impl Snapshot {
             .collect();
         // The sort is stable: of two equally specific templates, the first registered is used.
         matching.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.template.specificity()));
-        if self.has_raw_entries {
-            matching.splice(0..0, self.prefixed_templates_at(uri));
-        }
         matching
     }
 

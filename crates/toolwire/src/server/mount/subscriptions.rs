@@ -7,6 +7,7 @@ use toolwire_types::ErrorObject;
 
 use crate::engine::catch_panic;
 use crate::server::mount::Source;
+use crate::server::mount::uris::MountUris;
 use crate::server::visibility::Viewer;
 use crate::server::{Server, ServerInner};
 use crate::sync::lock;
@@ -174,9 +175,10 @@ impl Server {
     fn mounted_resource(&self, uri: &str) -> Option<MountedResource> {
         let snapshot = self.snapshot();
         let resource = snapshot.find_resource(uri, &Viewer::unfiltered())?;
+        let mount = resource.origin()?.mount;
         Some(MountedResource {
-            source: self.mounted_source(resource.origin()?.mount)?,
-            uri: snapshot.uris.own_uri(uri),
+            source: self.mounted_source(mount)?,
+            uri: MountUris::new(&snapshot.uris, mount).own_uri(uri),
         })
     }
 }

@@ -151,21 +151,10 @@ impl ExposedUris {
         (uri != exposed).then(|| (self.mounts[source], uri))
     }
 
-    /// Replaces the exposed URIs in the parameters of a request by those of the source.
-    pub(crate) fn edit_request(&self, method: &str, params: &mut RawObject<'_>) {
-        rewrite::request(method, params, |reference| match reference {
-            UriReference::Uri(uri) => {
-                let resolved = self.resolve_prefixed(uri);
-                resolved.map(|(_, uri)| uri.into_owned())
-            }
-            UriReference::Template(_) => None,
-        });
-    }
-
-    /// Returns the URI that the source has for an exposed one.
-    pub(crate) fn own_uri(&self, exposed: &str) -> String {
-        let resolved = self.resolve_prefixed(exposed);
-        resolved.map_or_else(|| exposed.to_owned(), |(_, uri)| uri.into_owned())
+    /// Returns the URI that a mount has for an exposed URI with its prefix.
+    fn own_uri<'u>(&self, mount: usize, exposed: &'u str) -> Option<Cow<'u, str>> {
+        let (owner, uri) = self.resolve_prefixed(exposed)?;
+        (owner == mount).then_some(uri)
     }
 
     fn replacement(&self, mount: usize, reference: UriReference<'_>) -> Option<String> {
@@ -192,18 +181,22 @@ pub(crate) struct UriExposure {
 }
 
 impl UriExposure {
-    /// Returns the tables that resolve the URI of a request for an entry, the outermost level first.
+    /// Returns the URIs of each level that the request for an entry passes, the outermost level first.
     ///
-    /// The outermost table, `of_request`, is that of the snapshot of the request. So the handler gets the URI that rules and middleware
-    /// have seen, also if the claims change while the request runs.
-    pub(crate) fn request_tables(
+    /// The outermost table, `of_request`, is that of the snapshot of the request. So the handler gets the URI that rules and
+    /// middleware have seen, also if the claims change while the request runs.
+    pub(crate) fn levels_of_request(
         exposures: &[Self],
         of_request: &Arc<ExposedUris>,
-    ) -> impl Iterator<Item = Arc<ExposedUris>> {
-        let outermost = exposures.last().map(|_| Arc::clone(of_request));
-        let inner = exposures.iter().rev().skip(1);
-        let inner = inner.map(|exposure| exposure.claims.exposed());
-        outermost.into_iter().chain(inner)
+    ) -> impl Iterator<Item = MountUris> {
+        let levels = exposures.iter().rev().enumerate();
+        levels.map(|(level, exposure)| MountUris {
+            exposed: match level {
+                0 => Arc::clone(of_request),
+                _ => exposure.claims.exposed(),
+            },
+            mount: exposure.mount,
+        })
     }
 
     /// Returns a result with the exposed URIs.
@@ -252,15 +245,46 @@ impl UriExposure {
     }
 }
 
+/// The URIs of one mount, while a request runs.
+pub(crate) struct MountUris {
+    exposed: Arc<ExposedUris>,
+    mount: usize,
+}
+
+impl MountUris {
+    /// Returns the URIs of a mount.
+    pub(crate) fn new(exposed: &Arc<ExposedUris>, mount: usize) -> Self {
+        Self {
+            exposed: Arc::clone(exposed),
+            mount,
+        }
+    }
+
+    /// Replaces the exposed URIs in the parameters of a request by those of the source.
+    pub(crate) fn edit_request(&self, method: &str, params: &mut RawObject<'_>) {
+        rewrite::request(method, params, |reference| match reference {
+            UriReference::Uri(uri) => {
+                let own = self.exposed.own_uri(self.mount, uri);
+                own.map(Cow::into_owned)
+            }
+            UriReference::Template(_) => None,
+        });
+    }
+
+    /// Returns the URI that the source has for an exposed one. The prefix of another mount is a part of the URI.
+    pub(crate) fn own_uri(&self, exposed: &str) -> String {
+        let own = self.exposed.own_uri(self.mount, exposed);
+        own.map_or_else(|| exposed.to_owned(), Cow::into_owned)
+    }
+}
+
 impl Snapshot {
-    /// Returns the templates that match a URI with the prefix of their mount.
+    /// Returns the templates that match a URI with the prefix of their mount. Returns `None` for a URI without a prefix.
     pub(crate) fn prefixed_templates_at(
         &self,
         uri: &str,
-    ) -> Vec<(&Arc<TemplateEntry>, ResolvedResource)> {
-        let Some((mount, own)) = self.uris.resolve_prefixed(uri) else {
-            return Vec::new();
-        };
+    ) -> Option<Vec<(&Arc<TemplateEntry>, ResolvedResource)>> {
+        let (mount, own) = self.uris.resolve_prefixed(uri)?;
         let of_mount = self.templates.values().filter(|entry| {
             let origin = entry.origin();
             origin.is_some_and(|origin| origin.mount == mount)
@@ -269,7 +293,7 @@ impl Snapshot {
             let found = entry.resolve(uri).or_else(|| entry.resolve(&own))?;
             Some((entry, found))
         });
-        matching.collect()
+        Some(matching.collect())
     }
 }
 
@@ -306,5 +330,24 @@ mod tests {
         registry.release(3);
         assert_eq!(registry.take_outdated(), BTreeSet::from([7]));
         assert_eq!(registry.exposed().exposed(7, "x://1"), "x://1");
+    }
+
+    #[test]
+    fn only_the_mount_of_a_prefix_gets_the_uri_without_it() {
+        let registry = Arc::new(UriClaims::default());
+        registry.claim(3, claims("a", &["x://1"], &["{+any}"]));
+        registry.claim(7, claims("b", &["x://1"], &[]));
+        let own_uri = |mount: usize| {
+            let claims = Arc::clone(&registry);
+            let exposure = UriExposure { claims, mount };
+            let mut params = RawObject::empty();
+            params.set_text("uri", "b+x://1");
+            exposure.edit_request("resources/read", &mut params);
+            let sent = params.text("uri").map(Cow::into_owned);
+            assert_eq!(sent.as_deref(), Some(&*exposure.own_uri("b+x://1")));
+            sent
+        };
+        assert_eq!(own_uri(7).as_deref(), Some("x://1"));
+        assert_eq!(own_uri(3).as_deref(), Some("b+x://1"));
     }
 }

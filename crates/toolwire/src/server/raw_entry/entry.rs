@@ -106,7 +106,7 @@ impl RawEntry {
         if let Some(name) = &self.local_name {
             object.set_text("name", name);
         }
-        for uris in UriExposure::request_tables(&self.exposures, &exchange.snapshot().uris) {
+        for uris in UriExposure::levels_of_request(&self.exposures, &exchange.snapshot().uris) {
             uris.edit_request(exchange.route().name(), &mut object);
         }
         if let Some(hidden) = &self.hidden {

@@ -254,8 +254,8 @@ impl TemplateEntry {
         let mut uris = vec![uri.to_owned()];
         let exposures = self.raw_entry().map(|raw| raw.exposures.as_slice());
         let mut own = uri.to_owned();
-        for table in UriExposure::request_tables(exposures.unwrap_or_default(), exposed) {
-            own = table.own_uri(&own);
+        for uris_of_mount in UriExposure::levels_of_request(exposures.unwrap_or_default(), exposed) {
+            own = uris_of_mount.own_uri(&own);
             uris.push(own.clone());
         }
         UsedTemplate {
