@@ -137,3 +137,23 @@ async fn uri_with_the_prefix_of_a_mount_belongs_to_no_other_template() {
     let server = two_mounts(Mount::new("b", Raw).with_filter(hides)).resource_template(any);
     check(&server, &["b+x://public", "y://any"], &["b+x://secret"]).await;
 }
+
+#[tokio::test]
+async fn template_is_listed_if_the_policy_permits_some_of_its_uris() {
+    let rules = json!([{"allow": {"tool": "x://public*"}}]);
+    let rules: Vec<PolicyRule> = serde_json::from_value(rules).expect("valid rules");
+    let policy = || Policy::new(rules.clone()).expect("a valid policy");
+    for server in [
+        server()
+            .mount_with(Mount::new("a", Raw))
+            .with_middleware(policy()),
+        server().mount_with(Mount::new("a", Raw).with_middleware(policy())),
+    ] {
+        check(&server, &["x://public"], &["x://secret"]).await;
+        let mut peer = Peer::connect(&server);
+        let listed = peer
+            .result_of(modern(1, "resources/templates/list", json!({})))
+            .await;
+        assert_eq!(listed["resourceTemplates"][0]["uriTemplate"], "x://{id}");
+    }
+}

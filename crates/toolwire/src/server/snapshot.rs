@@ -265,7 +265,7 @@ impl Snapshot {
         viewer: &Viewer<'_>,
     ) -> Option<&Arc<TemplateEntry>> {
         let entry = self.templates.get(template);
-        entry.filter(|entry| viewer.sees(template, entry.origin()))
+        entry.filter(|entry| viewer.sees_kind(template, entry.origin(), entry.kind()))
     }
 
     /// Returns a fixed resource that the caller sees.

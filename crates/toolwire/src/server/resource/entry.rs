@@ -24,7 +24,7 @@ use crate::server::registry::{RegistrationError, parse_raw};
 use crate::server::resource::arguments::TemplateArguments;
 use crate::server::resource::response::{IntoResourceResponse, ResourceData, ResourceResponse};
 use crate::server::tool_error::ToolError;
-use crate::server::visibility::UsedTemplate;
+use crate::server::visibility::{EntryKind, UsedTemplate};
 
 type Outcome = Result<ResourceResponse, ToolError>;
 type Reader =
@@ -153,6 +153,10 @@ impl CatalogEntry for ResourceEntry {
 impl CatalogEntry for TemplateEntry {
     fn origin(&self) -> Option<&Arc<Origin>> {
         self.serving.origin.as_ref()
+    }
+
+    fn kind(&self) -> EntryKind<'_> {
+        EntryKind::Template
     }
 
     fn is_listed_as(&self, other: &Self) -> bool {

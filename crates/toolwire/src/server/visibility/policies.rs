@@ -98,7 +98,9 @@ impl<'a> PolicyEntry<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum EntryKind<'a> {
     Tool(Option<&'a ToolAnnotations>),
-    /// A prompt, a resource or a template.
+    /// A template. In a list, a rule may apply to some of its URIs only.
+    Template,
+    /// A prompt or a resource.
     Other,
 }
 
@@ -185,7 +187,7 @@ impl Snapshot {
             EntryKind::Tool(annotations) => {
                 annotations.and_then(|all| RawJson::from_serialize(all).ok())
             }
-            EntryKind::Other => None,
+            EntryKind::Template | EntryKind::Other => None,
         };
         let (scopes, claims) = facts.read(caller);
         let principal = caller.token().subject.as_deref();
@@ -197,6 +199,9 @@ impl Snapshot {
             if let EntryKind::Tool(_) = entry.kind {
                 let annotations = annotations.as_ref().map(RawJson::as_raw_value);
                 request = request.with_annotations(annotations);
+            }
+            if let EntryKind::Template = entry.kind {
+                request = request.of_template();
             }
             if !caller.uses_tokens() {
                 request = request.with_every_scope();
