@@ -227,7 +227,7 @@ async fn lines_of_the_audit_log_are_limited() {
 }
 
 #[tokio::test]
-async fn only_rounds_with_a_sealed_state_are_exempt_from_the_rate() {
+async fn each_round_counts_for_the_rate() {
     let asking = plain("ask", |ctx: RequestContext| async move {
         match ctx.request_state() {
             "" => ToolResponse::input_required(InputRequests::new(), Some("half".to_owned())),
@@ -242,27 +242,18 @@ async fn only_rounds_with_a_sealed_state_are_exempt_from_the_rate() {
         request
     };
     for limit in [
-        RateLimit::per_caller(1, hour),
-        RateLimit::of_all_callers(1, hour),
+        RateLimit::per_caller(2, hour),
+        RateLimit::of_all_callers(2, hour),
     ] {
         let mut peer = Peer::connect(&server().tool(asking.clone()).with_middleware(limit));
         let first = peer.result_of(call(1, "ask", json!({}))).await;
         let state = json!({"requestState": first["requestState"], "inputResponses": {}});
-        peer.send(round(2, state)).await;
+        peer.send(round(2, state.clone())).await;
         peer.expect(complete(2, text("whole"))).await;
-        let limited = peer
-            .error_of(round(3, json!({"inputResponses": {}})), -32603)
-            .await;
+        // The client sends the same state again.
+        let limited = peer.error_of(round(3, state), -32603).await;
         assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
     }
-
-    let limit = RateLimit::per_caller(1, hour);
-    let open = server().tool(asking).with_middleware(limit);
-    let mut peer = Peer::connect(&open.without_sealed_request_state());
-    peer.result_of(call(1, "ask", json!({}))).await;
-    let forged = round(2, json!({"requestState": "half"}));
-    let limited = peer.error_of(forged, -32603).await;
-    assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
 }
 
 #[tokio::test]

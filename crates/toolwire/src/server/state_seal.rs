@@ -37,8 +37,6 @@ pub(crate) struct StatePurpose<'a> {
 pub(crate) struct OpenedState {
     pub(crate) journal: Journal,
     pub(crate) author_state: Option<String>,
-    /// Whether the state was sealed by a server with these keys. Otherwise the client may have written it.
-    pub(crate) is_sealed: bool,
     /// Set if the state may be used only once.
     pub(crate) single_use_state: Option<SingleUseState>,
 }
@@ -153,7 +151,6 @@ impl StateSeal {
             return Ok(OpenedState {
                 journal: Journal::default(),
                 author_state: Some(token.to_owned()),
-                is_sealed: false,
                 single_use_state: None,
             });
         }
@@ -174,7 +171,6 @@ impl StateSeal {
         Ok(OpenedState {
             journal,
             author_state,
-            is_sealed: true,
             single_use_state,
         })
     }

@@ -20,10 +20,8 @@ use crate::sync::lock;
 /// A caller is the principal of an access token. Without one, it is the client's connection or session; anonymous callers
 /// of 2026-07-28 over HTTP have neither and share one limit.
 ///
-/// A further round of a call does not count if it carries request state that this server sealed for it. Input without such
-/// a state proves nothing, so a round counts whose handler returned no state, whose state is unsealed
-/// ([`Server::without_sealed_request_state`](crate::Server::without_sealed_request_state)), or whose entry is raw and has
-/// the state of another server.
+/// Each round of a call counts. A client can send the state of an earlier round as often as it wants, and the handler runs
+/// each time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -118,9 +116,6 @@ impl RateLimit {
     }
 
     fn applies_to(&self, request: &Request) -> bool {
-        if request.scope().round.has_opened_state() {
-            return false;
-        }
         if self.tools.is_empty() {
             return runs_handler(request.method());
         }

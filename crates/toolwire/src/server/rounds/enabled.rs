@@ -80,7 +80,7 @@ fn read_retry(
     Ok(RoundState::new(input_responses, opened.author_state)
         .with_sent_state(Some(token.into_owned()))
         .with_journal(opened.journal)
-        .with_state_origin(opened.is_sealed, opened.single_use_state))
+        .with_single_use(opened.single_use_state))
 }
 
 /// The outcome of a handler run without a result.

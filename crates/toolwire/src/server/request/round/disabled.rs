@@ -34,10 +34,4 @@ impl RoundState {
     pub(crate) fn sent_state(&self) -> Option<&str> {
         None
     }
-
-    /// Returns `false`: this server seals no state.
-    #[expect(clippy::unused_self, reason = "the same signature as with `input`")]
-    pub(crate) fn has_opened_state(&self) -> bool {
-        false
-    }
 }

@@ -28,8 +28,6 @@ struct RetryInput {
     sent_state: Option<String>,
     /// Set if the state may be used only once.
     single_use: Option<SingleUseState>,
-    /// Whether this server sealed the state for this request and opened it.
-    has_opened_state: bool,
     /// Why the input is invalid, unless it belongs to another server.
     rejection: Option<ErrorObject>,
 }
@@ -54,7 +52,6 @@ impl RoundState {
             request_state,
             sent_state: None,
             single_use: None,
-            has_opened_state: false,
             rejection: None,
         };
         Self {
@@ -82,15 +79,9 @@ impl RoundState {
         self.retry.as_ref()?.rejection.as_ref()
     }
 
-    /// Sets what is known about the state besides its content.
-    pub(crate) fn with_state_origin(
-        mut self,
-        is_sealed: bool,
-        single_use: Option<SingleUseState>,
-    ) -> Self {
-        let retry = self.retry.get_or_insert_default();
-        retry.has_opened_state = is_sealed;
-        retry.single_use = single_use;
+    /// Sets the record of a state that may be used only once.
+    pub(crate) fn with_single_use(mut self, single_use: Option<SingleUseState>) -> Self {
+        self.retry.get_or_insert_default().single_use = single_use;
         self
     }
 
@@ -110,13 +101,6 @@ impl RoundState {
     /// Returns `true` if the request says that it carries the input that an earlier round asked for.
     pub(crate) fn is_retry(&self) -> bool {
         self.retry.is_some()
-    }
-
-    /// Returns `true` if the request carries a state that this server sealed for it, so that an earlier round is certain.
-    pub(crate) fn has_opened_state(&self) -> bool {
-        self.retry
-            .as_ref()
-            .is_some_and(|retry| retry.has_opened_state)
     }
 
     /// Returns the client's responses to the input requests of the previous round.
