@@ -92,15 +92,44 @@ impl AccessRules {
         if !policy.depends_on_caller() {
             return policy.decide(&request);
         }
+        // What a token says counts only if the token was verified.
+        let token = Some(token).filter(|token| token.valid);
         // A client id is not a subject: it could be equal to that of a user.
-        let principal = token.subject.as_deref();
-        let scopes = ScopeSet::from_trusted(token.scopes.iter().cloned());
-        let claims = RawJson::from_serialize(&token.claims).ok();
+        let principal = token.and_then(|token| token.subject.as_deref());
+        let scopes = token.map(|token| ScopeSet::from_trusted(token.scopes.iter().cloned()));
+        let claims = token.and_then(|token| RawJson::from_serialize(&token.claims).ok());
         let claims = claims.as_ref().map(RawJson::as_raw_value);
-        policy.decide(&request.with_caller(
-            principal.filter(|_| token.valid),
-            Some(&scopes),
-            claims,
-        ))
+        policy.decide(&request.with_caller(principal, scopes.as_ref(), claims))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire_proto::relay::policy::{Conditions, Effect, PolicyRule};
+
+    use super::*;
+
+    #[test]
+    fn scopes_and_claims_of_a_token_that_was_not_verified_do_not_count() {
+        let entry = RuledEntry {
+            upstream: "db",
+            exposed_name: "db_query",
+            own_name: "query",
+            kind: RuledKind::Tool(None),
+        };
+        let team = "ops".parse().unwrap();
+        for conditions in [
+            Conditions::new().with_scope("admin"),
+            Conditions::new().with_claim("team", team),
+        ] {
+            let rule = PolicyRule::new(Effect::Allow, conditions);
+            let rules = AccessRules::new(Policy::new(vec![rule]).unwrap());
+            let mut token = TokenInfo::verified()
+                .with_scopes(["admin"])
+                .with_claim("team", "ops");
+            assert!(rules.decide(&entry, &token, EntryUse::List).is_allowed);
+            token.valid = false;
+            assert!(!rules.decide(&entry, &token, EntryUse::List).is_allowed);
+        }
     }
 }

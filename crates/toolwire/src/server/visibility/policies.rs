@@ -162,8 +162,9 @@ impl CallerFacts {
             // A malformed scope must not remove the others: a rule that denies one of them would not match.
             let scopes = token.scopes.iter().filter(|_| token.valid);
             let scopes = ScopeSet::from_trusted(scopes.cloned());
-            let claims = RawJson::from_serialize(&token.claims).unwrap_or_default();
-            (scopes, claims)
+            let claims = Some(&token.claims).filter(|_| token.valid);
+            let claims = claims.and_then(|claims| RawJson::from_serialize(claims).ok());
+            (scopes, claims.unwrap_or_default())
         })
     }
 }
@@ -254,5 +255,16 @@ mod tests {
         let facts = CallerFacts::default();
         let (scopes, _) = facts.read(&Caller::new(&token, true, None));
         assert!(scopes.contains("guest") && scopes.contains("last"));
+    }
+
+    #[test]
+    fn claims_of_a_token_that_was_not_verified_are_not_read() {
+        let mut token = TokenInfo::verified().with_claim("team", serde_json::json!("ops"));
+        for expected in [r#"{"team":"ops"}"#, "null"] {
+            let facts = CallerFacts::default();
+            let (_, claims) = facts.read(&Caller::new(&token, true, None));
+            assert_eq!(claims.get(), expected);
+            token.valid = false;
+        }
     }
 }
