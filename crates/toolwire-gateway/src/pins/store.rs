@@ -132,15 +132,14 @@ impl PinStore {
     /// Approves what a new upstream offers. Returns `false` if the file cannot be written: then nothing is approved, because
     /// after a restart anything would be.
     pub(crate) fn approve_first(&self, upstream: &str, first: &UpstreamPins) -> bool {
-        let insert = |content: &mut StoreContent| {
-            let upstreams = &mut content.file.upstreams;
-            upstreams.insert(upstream.to_owned(), first.clone())
+        let insert = |file: &mut LockFile| {
+            file.upstreams.insert(upstream.to_owned(), first.clone());
         };
-        insert(&mut lock(&self.content));
         if self.is_read_only {
+            insert(&mut lock(&self.content).file);
             return true;
         }
-        let written = self.write();
+        let written = self.write(insert);
         let mut failure = lock(&self.failure);
         match written {
             Ok(()) => {
@@ -148,7 +147,6 @@ impl PinStore {
                 true
             }
             Err(error) => {
-                lock(&self.content).file.upstreams.remove(upstream);
                 if failure.as_ref() != Some(&error) {
                     tracing::error!(upstream, %error, "the entries of a new upstream are not approved");
                 }
@@ -182,18 +180,20 @@ impl PinStore {
     }
 
     fn write_or_log(&self) {
-        if let Err(error) = self.write() {
+        if let Err(error) = self.write(|_| ()) {
             tracing::error!(%error, "a removed entry is not stored");
         }
     }
 
-    /// Writes the file, unless another process has changed or deleted it.
-    fn write(&self) -> Result<(), LockFileError> {
+    /// Writes the file with an addition, unless another process has changed or deleted it. The addition applies to the
+    /// approved entries after it was written.
+    fn write(&self, add: impl Fn(&mut LockFile)) -> Result<(), LockFileError> {
         let _writing = lock(&self.writing);
-        let (file, stored) = {
+        let (mut file, stored) = {
             let content = lock(&self.content);
             (content.file.clone(), content.stored.clone())
         };
+        add(&mut file);
         match LockFile::read_existing(&self.path)? {
             None if stored != LockFile::default() => {
                 return Err(LockFileError::missing(&self.path));
@@ -202,7 +202,9 @@ impl PinStore {
             _ => {}
         }
         file.write(&self.path)?;
-        lock(&self.content).stored = file;
+        let mut content = lock(&self.content);
+        add(&mut content.file);
+        content.stored = file;
         Ok(())
     }
 }
@@ -274,6 +276,28 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         assert!(store.reload().is_ok());
         assert!(store.approve_first("b", &UpstreamPins::default()));
+    }
+
+    #[test]
+    fn new_upstream_is_not_approved_before_the_file_is_written() {
+        let scratch = Scratch::new("pin-store");
+        let store = PinStore::open(scratch.path("toolwire.lock"), false).unwrap();
+        let started = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            let writing = lock(&store.writing);
+            let approving = scope.spawn(|| {
+                started.wait();
+                store.approve_first("a", &UpstreamPins::default())
+            });
+            started.wait();
+            for _ in 0..1000 {
+                assert_eq!(store.approved("a"), None);
+                std::thread::yield_now();
+            }
+            drop(writing);
+            assert!(approving.join().unwrap());
+        });
+        assert!(store.approved("a").is_some());
     }
 
     #[test]
