@@ -72,7 +72,7 @@ impl Snapshot {
 
     /// Returns what the server has and servers that mount it do not offer.
     ///
-    /// Clients know methods, notifications and extensions by names that are no one's to change, so they cannot have the
+    /// The protocol or an extension defines the names of methods, notifications and extensions. So they cannot have the
     /// prefix of a mount. Without a prefix, a mounted server could replace a method of the server.
     fn left_out(&self) -> Vec<String> {
         let methods = self.methods.iter();
