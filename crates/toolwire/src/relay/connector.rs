@@ -228,7 +228,10 @@ impl UpstreamConnector {
         };
         let connection = self.open(demand, opening, |_| true).await?;
         let is_modern = connection.version().is_modern();
-        self.is_modern.store(is_modern, Ordering::Release);
+        if self.is_modern.swap(is_modern, Ordering::AcqRel) != is_modern {
+            // Another limit applies to the requests that wait.
+            self.open.notify_all();
+        }
         Ok(connection)
     }
 
@@ -396,7 +399,7 @@ impl UpstreamConnector {
     /// Permits no further connections. Returns the clients of all connections, which the caller closes.
     pub(super) fn close(&self) -> Vec<Client> {
         self.is_closed.store(true, Ordering::Release);
-        self.open.notify_closed();
+        self.open.notify_all();
         let clients = self.open.clients();
         drop(self.idle.take_all());
         clients

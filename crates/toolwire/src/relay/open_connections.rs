@@ -111,8 +111,8 @@ impl OpenConnections {
         self.freed.notify_one();
     }
 
-    /// Wakes all requests that wait, because the relay was closed.
-    pub(super) fn notify_closed(&self) {
+    /// Wakes all requests that wait, because the relay was closed or the limits have changed.
+    pub(super) fn notify_all(&self) {
         self.freed.notify_waiters();
     }
 
@@ -242,11 +242,11 @@ mod tests {
         assert_eq!(client.err(), Some(ReachedLimit::All));
     }
     #[tokio::test]
-    async fn end_of_the_relay_wakes_all_requests_that_wait() {
+    async fn changed_limits_wake_all_requests_that_wait() {
         let open = OpenConnections::default();
         let (mut first, mut second) = (Box::pin(open.freed()), Box::pin(open.freed()));
         assert!(!first.as_mut().enable() && !second.as_mut().enable());
-        open.notify_closed();
+        open.notify_all();
         first.await;
         second.await;
     }
