@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use toolwire::ServerCommand;
 use toolwire::relay::{Sharing, Upstream};
 use toolwire::transport::http::{HttpOptions, HttpService};
-use toolwire_tests::http::direct::InProcessClient;
+use toolwire_tests::http::direct::{InProcessClient, in_session};
 use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::initialize_request;
 use toolwire_tests::peer::{Peer, legacy, modern, modern_with, within};
 
 use crate::modern_client::{accept_askable, ask, details, pair_of};
@@ -143,6 +144,41 @@ async fn call_waits_30_seconds_for_a_session() {
     assert_eq!(sent.elapsed().as_secs(), 30);
     session.respond(&call, r#"{"content":[]}"#).await;
     assert_eq!(client.receive().await["id"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn session_of_a_silent_client_is_closed_at_the_limit_and_opened_again() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.with_max_sessions(1).relay();
+    let service = HttpService::new(relay.server().clone(), HttpOptions::new());
+    let client = InProcessClient::new(&service);
+    let open = || {
+        let client = client.clone();
+        tokio::spawn(async move { client.open_session().await })
+    };
+    let opening = open();
+    let (mut first_server, _) = connections.accept_legacy(DETAILS).await;
+    let first = within(opening).await.expect("the session opens");
+    tokio::time::sleep(Duration::from_secs(29)).await;
+    // The client was not silent for long enough.
+    let rejected = client.request(initialize_request("2025-11-25")).await;
+    assert!(rejected.body.contains("1 sessions"), "{}", rejected.body);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let opening = open();
+    first_server.expect_end().await;
+    let (mut second_server, _) = connections.accept_legacy(DETAILS).await;
+    within(opening).await.expect("the session opens");
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert!(connections.is_quiet(), "only a message opens it again");
+    let ping = in_session(&first, &legacy(2, "ping", json!({})));
+    let pinging = tokio::spawn(async move { client.request(ping).await.status });
+    second_server.expect_end().await;
+    let (mut first_server, _) = connections.accept_legacy(DETAILS).await;
+    let initialized = first_server.receive().await;
+    assert_eq!(initialized["method"], "notifications/initialized");
+    let ping = first_server.receive().await;
+    first_server.respond(&ping, "{}").await;
+    assert_eq!(within(pinging).await.expect("the request ends"), 200);
 }
 
 #[tokio::test]

@@ -36,8 +36,8 @@ pub(super) struct UpstreamConnector {
     backoff: UpstreamBackoff,
     open: Arc<OpenConnections>,
     pub(super) idle: IdleSessions,
-    /// Other connections that can be closed for a new one.
-    unused: OnceLock<Weak<dyn UnusedConnections>>,
+    /// The owners of other connections that can be closed for a new one.
+    owners: OnceLock<ConnectionOwners>,
     /// Whether the upstream server is a process that each connection starts. Unknown before the first connection.
     is_process: OnceLock<bool>,
     /// Held while the first connection is opened, because its kind decides about the limit.
@@ -51,6 +51,13 @@ pub(super) struct UpstreamConnector {
 pub(super) trait UnusedConnections: fmt::Debug + Send + Sync {
     /// Removes a connection that no request uses.
     fn take_unused(&self) -> Option<UpstreamConnection>;
+}
+
+/// The owners of connections that can be closed for a new one.
+#[derive(Debug)]
+pub(super) struct ConnectionOwners {
+    pub(super) of_principals: Weak<dyn UnusedConnections>,
+    pub(super) of_clients: Weak<dyn UnusedConnections>,
 }
 
 /// The connection that a request needs.
@@ -77,7 +84,7 @@ impl UpstreamConnector {
             backoff: UpstreamBackoff::default(),
             open: Arc::default(),
             idle: IdleSessions::default(),
-            unused: OnceLock::new(),
+            owners: OnceLock::new(),
             is_process: OnceLock::new(),
             first: tokio::sync::Mutex::default(),
             is_modern: AtomicBool::new(false),
@@ -85,9 +92,9 @@ impl UpstreamConnector {
         }
     }
 
-    /// Sets the owner of connections that can be closed for a new one. Only the first call has an effect.
-    pub(super) fn set_unused(&self, unused: Weak<dyn UnusedConnections>) {
-        let _ = self.unused.set(unused);
+    /// Sets the owners of connections that can be closed for a new one. Only the first call has an effect.
+    pub(super) fn set_owners(&self, owners: ConnectionOwners) {
+        let _ = self.owners.set(owners);
     }
 
     /// Returns the name of the upstream server.
@@ -314,16 +321,20 @@ impl UpstreamConnector {
         }
     }
 
-    /// Removes a connection that no request uses, and that counts for this limit.
+    /// Removes a connection that no request uses, and that counts for this limit. The session of a legacy client is the
+    /// last choice, because the server may have state for it.
     fn take_unused(&self, reached: ReachedLimit) -> Option<UpstreamConnection> {
-        let idle = match reached {
-            ReachedLimit::All => self.idle.take_oldest(),
-            ReachedLimit::Principals => None,
-        };
-        idle.or_else(|| {
-            let unused = self.unused.get()?.upgrade()?;
-            unused.take_unused()
-        })
+        let owners = self.owners.get()?;
+        let of_principals = || owners.of_principals.upgrade()?.take_unused();
+        let of_clients = || owners.of_clients.upgrade()?.take_unused();
+        match reached {
+            ReachedLimit::Principals => of_principals(),
+            ReachedLimit::All => self
+                .idle
+                .take_oldest()
+                .or_else(of_principals)
+                .or_else(of_clients),
+        }
     }
 
     /// Returns `true` if each connection starts a process. Before the first connection, returns `false`.

@@ -222,6 +222,7 @@ impl RelayInner {
     ) -> Option<Arc<RelaySession>> {
         let key = ClientKey::of(&**client)?;
         let session = self.sessions.get(&key)?;
+        session.set_used();
         self.attach(&session, &key, client);
         Some(session)
     }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::engine::Principal;
 use crate::error::Error;
-use crate::relay::connector::UpstreamConnector;
+use crate::relay::connector::{ConnectionOwners, UpstreamConnector};
 use crate::relay::opening_sessions::OpeningSessions;
 use crate::relay::parked::ParkedCalls;
 use crate::relay::sessions::RelaySessions;
@@ -18,7 +18,7 @@ use crate::relay::upstream::Upstream;
 #[derive(Debug)]
 pub(super) struct RelayInner {
     pub(super) connector: Arc<UpstreamConnector>,
-    pub(super) sessions: RelaySessions,
+    pub(super) sessions: Arc<RelaySessions>,
     pub(super) opening: Arc<OpeningSessions>,
     pub(super) shared: Arc<SharedUpstreams>,
     pub(super) parked: ParkedCalls,
@@ -30,11 +30,16 @@ impl RelayInner {
     pub(super) fn new(upstream: Upstream) -> Self {
         let connector = Arc::new(UpstreamConnector::new(upstream));
         let shared = Arc::<SharedUpstreams>::default();
-        let unused: Weak<SharedUpstreams> = Arc::downgrade(&shared);
-        connector.set_unused(unused);
+        let sessions = Arc::<RelaySessions>::default();
+        let of_principals: Weak<SharedUpstreams> = Arc::downgrade(&shared);
+        let of_clients: Weak<RelaySessions> = Arc::downgrade(&sessions);
+        connector.set_owners(ConnectionOwners {
+            of_principals,
+            of_clients,
+        });
         Self {
             connector,
-            sessions: RelaySessions::default(),
+            sessions,
             opening: Arc::default(),
             shared,
             parked: ParkedCalls::default(),

@@ -154,7 +154,8 @@ impl RelayInner {
     ) -> Result<UpstreamConnection, Error> {
         let open = |session: &RelaySession| {
             let upstream = session.upstream();
-            (!upstream.is_closed()).then_some(upstream)
+            let is_open = !upstream.is_closed() && !session.is_suspended();
+            is_open.then_some(upstream)
         };
         if let Some(upstream) = open(session) {
             return Ok(upstream);

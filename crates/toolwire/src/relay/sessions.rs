@@ -1,18 +1,25 @@
 //! The sessions of legacy clients, each with an upstream session of its own.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use toolwire_types::{RawJson, ServerCapabilities};
 
 use crate::engine::{ConnectionState, Principal, TransportContext};
 use crate::relay::backoff::UpstreamBackoff;
 use crate::relay::connection::UpstreamConnection;
+use crate::relay::connector::UnusedConnections;
 use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::{RenewableSession, UpstreamMessages, send};
 use crate::relay::notification_gate::NotificationGate;
 use crate::relay::session_requests::SessionRequests;
 use crate::sync::lock;
+
+/// How long a client that reads no stream must send nothing before its connection is closed for another client.
+const MIN_SILENCE: Duration = Duration::from_secs(30);
 
 /// The session of a legacy client.
 #[derive(Debug)]
@@ -40,6 +47,10 @@ pub(super) struct RelaySession {
     channel: Mutex<Option<Arc<dyn TransportContext>>>,
     /// The state of the client's connection. While it is held, its address names the connection.
     state: Arc<ConnectionState>,
+    /// When the client last sent a message.
+    used: Mutex<Instant>,
+    /// Whether the connection was closed for another client. The next message of the client opens it again.
+    is_suspended: AtomicBool,
 }
 
 /// How far the initialization has come.
@@ -76,6 +87,8 @@ impl RelaySession {
             requests: SessionRequests::default(),
             channel: Mutex::default(),
             state,
+            used: Mutex::new(Instant::now()),
+            is_suspended: AtomicBool::new(false),
         }
     }
 
@@ -87,7 +100,49 @@ impl RelaySession {
     /// Replaces a lost connection.
     pub(super) fn set_upstream(&self, upstream: UpstreamConnection) {
         let lost = std::mem::replace(&mut *lock(&self.upstream), upstream);
+        self.is_suspended.store(false, Ordering::Release);
         drop(lost);
+    }
+
+    /// Records a message of the client.
+    pub(super) fn set_used(&self) {
+        *lock(&self.used) = Instant::now();
+    }
+
+    /// Returns `true` if the connection was closed for another client.
+    pub(super) fn is_suspended(&self) -> bool {
+        self.is_suspended.load(Ordering::Acquire)
+    }
+
+    /// Returns when the client last sent a message, if that is long ago and the client reads no stream.
+    fn silent_since(&self) -> Option<Instant> {
+        let used = *lock(&self.used);
+        let is_read = || {
+            let channel = self.channel();
+            channel.is_some_and(|channel| channel.can_request())
+        };
+        let is_silent = self.client.is_none() && used.elapsed() >= MIN_SILENCE && !is_read();
+        is_silent.then_some(used)
+    }
+
+    /// Returns `true` if the session has a connection that no request uses.
+    fn is_unused(&self) -> bool {
+        lock(&self.upstream).is_unused()
+    }
+
+    /// Takes the connection, unless a request uses it. It is closed when the returned value is dropped.
+    fn suspend(&self) -> Option<UpstreamConnection> {
+        let mut upstream = lock(&self.upstream);
+        if !upstream.is_unused() {
+            return None;
+        }
+        let permit = upstream.permit.take();
+        let taken = UpstreamConnection {
+            permit,
+            ..upstream.clone()
+        };
+        self.is_suspended.store(true, Ordering::Release);
+        Some(taken)
     }
 
     /// Releases the permit of a lost connection, so that it does not count beside the one that replaces it.
@@ -255,7 +310,7 @@ impl RelaySessions {
         let sessions = lock(&self.0);
         let lost = sessions.values().filter(|session| {
             let upstream = lock(&session.upstream);
-            upstream.is_closed()
+            upstream.is_closed() && !session.is_suspended()
         });
         lost.cloned().collect()
     }
@@ -275,6 +330,16 @@ impl RelaySessions {
     /// Removes all sessions.
     pub(super) fn take_all(&self) -> Vec<Arc<RelaySession>> {
         lock(&self.0).drain().map(|(_, session)| session).collect()
+    }
+}
+
+impl UnusedConnections for RelaySessions {
+    fn take_unused(&self) -> Option<UpstreamConnection> {
+        let sessions = lock(&self.0);
+        let unused = sessions.values().filter(|session| session.is_unused());
+        let silent = unused.filter_map(|session| Some((session, session.silent_since()?)));
+        let (longest, _) = silent.min_by_key(|(_, since)| *since)?;
+        longest.suspend()
     }
 }
 
