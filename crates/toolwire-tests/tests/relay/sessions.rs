@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolwire::relay::Relay;
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
-use toolwire_tests::http::direct::{InProcessClient, in_session};
+use toolwire_tests::http::direct::{InProcessClient, in_session, next_chunk};
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::initialize_request;
 use toolwire_tests::peer::{Peer, legacy, modern, notification, result_response, within};
@@ -302,6 +302,44 @@ async fn expired_session_ends_its_upstream_session() {
         while server.next().await.is_some() {}
     });
     assert!(expired.await.is_ok());
+}
+
+#[tokio::test]
+async fn resumed_stream_announces_the_resources_that_a_session_subscribes_to() {
+    let (client, session, _connections, mut server) = http_session(HttpLimits::default()).await;
+    client.request(in_session(&session, &initialized())).await;
+    assert_eq!(server.receive().await, initialized());
+    let start = |message: &Value| {
+        let (client, request) = (client.clone(), in_session(&session, message));
+        tokio::spawn(async move { client.request(request).await.status })
+    };
+    let subscribe = legacy(2, "resources/subscribe", json!({"uri": "file:///a"}));
+    let subscribing = start(&subscribe);
+    let request = server.receive().await;
+    server.respond(&request, "{}").await;
+    assert_eq!(within(subscribing).await.expect("the request ends"), 200);
+    let get = || Request::get(&session, VERSION);
+    let mut body = Box::pin(client.send(get()).await.into_body());
+    let first = within(next_chunk(&mut body)).await.expect("an event");
+    let id = first.lines().find_map(|line| line.strip_prefix("id: "));
+    let id = id.expect("the event has an id");
+    // The resource changes while the client is not connected.
+    drop(body);
+    let params = json!({"uri": "file:///a"});
+    let updated = notification("notifications/resources/updated", params);
+    server.send(updated).await;
+    let pinging = start(&legacy(3, "ping", json!({})));
+    let request = server.receive().await;
+    server.respond(&request, "{}").await;
+    within(pinging).await.expect("the request ends");
+    let resumed = client.send(get().with("Last-Event-ID", id)).await;
+    let mut body = Box::pin(resumed.into_body());
+    loop {
+        let chunk = within(next_chunk(&mut body)).await.expect("an event");
+        if chunk.contains("notifications/resources/updated") {
+            break assert!(chunk.contains("file:///a"), "{chunk}");
+        }
+    }
 }
 
 #[tokio::test]

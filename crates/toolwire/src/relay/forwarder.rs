@@ -20,6 +20,7 @@ use crate::relay::inner::RelayInner;
 use crate::relay::maintenance;
 use crate::relay::notification_gate::NotificationGate;
 use crate::relay::opening_sessions::{OpeningGuard, OpeningSession};
+use crate::relay::session_requests::record_subscription;
 use crate::relay::sessions::{ClientKey, RelaySession};
 use crate::relay::shared_upstream::SharedUpstream;
 use crate::relay::upstream::{Sharing, Upstream};
@@ -267,14 +268,16 @@ impl RelayInner {
             )
         })?;
         let upstream = self.upstream_of(&session).await.map_err(unreachable)?;
-        match &session.client {
-            Some(client) => client.serve(&upstream, exchange).await,
+        let result = match &session.client {
+            Some(client) => client.serve(&upstream, exchange).await?,
             None => {
                 let result = upstream.forward(exchange).await?;
                 session.requests.record(exchange);
-                Ok(result)
+                result
             }
-        }
+        };
+        record_subscription(exchange);
+        Ok(result)
     }
 
     async fn forward_notification(

@@ -30,6 +30,26 @@ struct Requested {
     subscriptions: BTreeSet<String>,
 }
 
+/// Records a subscription that succeeded in the state of the client's connection. A stream that the client resumes then
+/// announces the resource, because it may have changed while the stream had no reader.
+pub(super) fn record_subscription(exchange: &Exchange) {
+    let is_subscription = match exchange.route().name() {
+        "resources/subscribe" => true,
+        "resources/unsubscribe" => false,
+        _ => return,
+    };
+    let state = exchange.context.scope().transport.connection_state();
+    let params = exchange.decode_params::<SubscribeRequestParams>();
+    let (Some(state), Ok(params)) = (state, params) else {
+        return;
+    };
+    if !is_subscription {
+        state.unsubscribe(&params.uri);
+    } else if let Err(error) = state.subscribe(&params.uri) {
+        tracing::debug!(%error, "resumed streams of this session do not announce all resources");
+    }
+}
+
 impl SessionRequests {
     /// Records a request that succeeded.
     pub(super) fn record(&self, exchange: &Exchange) {
