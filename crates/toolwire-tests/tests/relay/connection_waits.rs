@@ -1,9 +1,12 @@
 //! Requests that wait for a connection, and for how long.
 
+use serde_json::json;
 use tokio::time::Instant;
+use toolwire_tests::peer::{Peer, modern};
 
-use crate::connections::{connect, start_call, start_listing, users};
+use crate::connections::{DETAILS, connect, start_call, start_listing, users};
 use crate::modern_client::details;
+use crate::raw_http::raw_http;
 use crate::raw_upstream::{RawUpstream, raw_upstream};
 
 /// Serves all connections as a legacy server that responds to each call.
@@ -67,5 +70,52 @@ async fn requests_of_one_principal_wait_at_the_same_time() {
     for waiting in [start_listing(&bob), start_listing(&bob)] {
         waiting.await.expect("the request ends");
     }
+    assert_eq!(sent.elapsed().as_secs(), 30);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn second_process_waits_until_the_first_shows_that_processes_are_limited() {
+    use toolwire::ServerCommand;
+    use toolwire::relay::Upstream;
+    use toolwire_tests::peer::within;
+
+    use crate::connections::initialize;
+
+    let script = format!(
+        r#"read line; printf '%s\n' '{{"jsonrpc":"2.0","id":1,"result":{DETAILS}}}'; cat > /dev/null"#
+    );
+    let upstream = Upstream::new(move |builder| {
+        let command = ServerCommand::new("sh").arg("-c").arg(script.clone());
+        builder.spawn(command)
+    });
+    let relay = upstream.with_max_processes(1).relay();
+    let mut clients = [(); 2].map(|()| Peer::connect(relay.server()));
+    for client in &clients {
+        client.send(initialize(1)).await;
+    }
+    let mut opened = 0;
+    for client in &mut clients {
+        let response = client.receive().await;
+        opened += usize::from(response.get("result").is_some());
+    }
+    assert_eq!(opened, 1);
+    within(relay.close()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_does_not_accept_the_end_of_the_initialization_fails_after_30_s() {
+    let (upstream, mut posts) = raw_http();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    client.send(modern(1, "tools/list", json!({}))).await;
+    let discover = posts.expect("server/discover").await;
+    discover.reject(json!({"code": -32601, "message": "unknown method"}));
+    let initialize = posts.expect("initialize").await;
+    initialize.respond(serde_json::from_str(DETAILS).expect("JSON"));
+    let _initialized = posts.expect("notifications/initialized").await;
+    let sent = Instant::now();
+    let error = client.expect_error(1, -32603).await;
+    assert_eq!(error["data"]["reason"], "upstream_unreachable", "{error}");
     assert_eq!(sent.elapsed().as_secs(), 30);
 }

@@ -90,6 +90,21 @@ async fn request_does_not_overtake_an_earlier_notification() {
 }
 
 #[tokio::test]
+async fn session_of_a_client_that_ends_during_initialize_is_closed() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    client.send(initialize(1)).await;
+    let mut server = connections.accept().await;
+    let request = server.receive().await;
+    client.close_input();
+    server.respond(&request, &details()).await;
+    assert!(client.receive().await.get("result").is_some());
+    client.expect_end().await;
+    server.expect_end().await;
+}
+
+#[tokio::test]
 async fn notification_in_one_write_with_initialize_waits_for_the_session() {
     let (upstream, mut connections) = raw_upstream();
     let relay = upstream.relay();

@@ -243,6 +243,34 @@ async fn subscription_does_not_overtake_the_end_of_an_earlier_one() {
     );
 }
 
+#[tokio::test]
+async fn streams_that_open_at_once_share_one_subscription() {
+    let (_relay, mut client, _connections, mut shared) = legacy_upstream().await;
+    let filter = json!({"resourceSubscriptions": ["file:///a"]});
+    client.send(listen("one", filter.clone())).await;
+    client.send(listen("two", filter)).await;
+    let subscribe = shared.receive().await;
+    assert_eq!(subscribe["method"], "resources/subscribe");
+    // The next message of the relay is that of another request: neither stream sends a second subscription, and the end
+    // of one stream does not end that of the other.
+    client.send(cancel("one")).await;
+    client.send(modern(3, "tools/list", json!({}))).await;
+    let list = shared.receive().await;
+    assert_eq!(list["method"], "tools/list");
+    shared.respond(&subscribe, "{}").await;
+    let acknowledged = client.receive().await;
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    let updated = "notifications/resources/updated";
+    let params = json!({"uri": "file:///a"});
+    shared.send(notification(updated, params.clone())).await;
+    client.expect(subscribed(updated, "two", params)).await;
+    shared.respond(&list, r#"{"tools":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 3);
+}
+
 #[tokio::test(start_paused = true)]
 async fn subscription_without_a_response_fails_after_30_s() {
     let (_relay, mut client, _connections, mut shared) = legacy_upstream().await;
