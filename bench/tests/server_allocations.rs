@@ -18,9 +18,10 @@ use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use serde_json::json;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use toolwire::middleware::{Middleware, Next, Outcome, Request as HandledRequest};
 use toolwire::transport::InProcess;
 use toolwire::transport::http::{HttpOptions, HttpService, ServerBody};
-use toolwire::{JsonSchema, RequestContext, Server, ToolHandler, tool};
+use toolwire::{BoxFuture, JsonSchema, RequestContext, Server, ToolHandler, tool};
 use toolwire_types::{ProtocolVersion, meta_key};
 
 #[global_allocator]
@@ -35,6 +36,9 @@ const CALL_IN_BURST: usize = 7;
 
 /// The same over HTTP without the connection: the count excludes hyper's allocations, and includes the request.
 const HTTP_CALL: usize = 22;
+
+/// A middleware that does nothing, around a call: its future.
+const MIDDLEWARE: usize = 1;
 
 /// A list of tools, independent of their number.
 const LIST: usize = 12;
@@ -67,6 +71,19 @@ fn server(tools: usize) -> Server {
             server.tool(ToolHandler::typed(format!("tool_{number:04}"), handler))
         },
     )
+}
+
+/// A middleware that does nothing.
+struct PassOn;
+
+impl Middleware for PassOn {
+    fn handle<'a>(
+        &'a self,
+        request: &'a mut HandledRequest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Outcome> {
+        Box::pin(next.run(request))
+    }
 }
 
 fn message(method: &str, params: serde_json::Value) -> Vec<u8> {
@@ -132,6 +149,19 @@ fn requests_allocate_as_often_as_recorded() {
             })
             .await;
         }
+        let call = call();
+        let mut behind = Vec::new();
+        for middleware in 1..=2 {
+            let layers = 0..middleware;
+            let server = layers.fold(server(1), |server, _| server.with_middleware(PassOn));
+            let each = allocations(1, async || {
+                let response = server.handle(&call).await.unwrap();
+                assert!(response.ends_with(b"}}"));
+            });
+            behind.push(each.await);
+        }
+        // The first middleware also pays for the request that all of them see.
+        assert!(behind[1] - behind[0] <= MIDDLEWARE, "{behind:?}");
         #[cfg(feature = "tasks")]
         {
             let server = waiting_task::server();
@@ -150,7 +180,16 @@ async fn check(what: &str, recorded: usize, work: impl AsyncFnMut()) {
 }
 
 /// Checks work that makes this many calls at once.
-async fn check_each(what: &str, recorded: usize, times: usize, mut work: impl AsyncFnMut()) {
+async fn check_each(what: &str, recorded: usize, times: usize, work: impl AsyncFnMut()) {
+    let each = allocations(times, work).await;
+    assert!(
+        each * 20 <= recorded * 21,
+        "{what} allocates {each} times; {recorded} are recorded"
+    );
+}
+
+/// Returns the allocations of a call, for work that makes this many calls at once.
+async fn allocations(times: usize, mut work: impl AsyncFnMut()) -> usize {
     for _ in 0..WARM_UP {
         work().await;
     }
@@ -160,11 +199,7 @@ async fn check_each(what: &str, recorded: usize, times: usize, mut work: impl As
     }
     let change = region.change();
     // One-time work, such as the start of the runtime, is not part of every request.
-    let each = (change.allocations + change.reallocations) / (MEASURED * times);
-    assert!(
-        each * 20 <= recorded * 21,
-        "{what} allocates {each} times; {recorded} are recorded"
-    );
+    (change.allocations + change.reallocations) / (MEASURED * times)
 }
 
 fn request(message: Bytes) -> Request<FullBody> {

@@ -1,18 +1,29 @@
 //! A small server whose instructions are counted by the test of this package.
 //!
 //! `counted http` and `counted stdio` serve. `counted handle N` processes the message of its standard input N times in
-//! process. `counted reference N` reads and writes it N times with serde_json.
+//! process, and `counted handle-behind M N` does so behind M middleware that do nothing. `counted reference N` reads and
+//! writes it N times with serde_json.
 
 use std::error::Error;
 use std::io::Write as _;
 
+use toolwire::middleware::{Middleware, Next, Outcome, Request};
 use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::{Server, tool};
+use toolwire::{BoxFuture, Server, tool};
 
 /// Repeats a text.
 #[tool]
 fn echo(text: String) -> String {
     text
+}
+
+/// A middleware that does nothing.
+struct PassOn;
+
+impl Middleware for PassOn {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(next.run(request))
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -27,13 +38,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Ok(listener.run().await?)
         }
         ["stdio"] => Ok(server.serve_stdio().await?),
-        ["handle", times] => {
-            let message = std::io::read_to_string(std::io::stdin())?;
-            for _ in 0..times.parse()? {
-                let response = server.handle(message.as_bytes()).await;
-                std::hint::black_box(response.ok_or("there is no response")?);
-            }
-            Ok(())
+        ["handle", times] => handle(&server, times.parse()?).await,
+        ["handle-behind", middleware, times] => {
+            let layers = 0..middleware.parse()?;
+            let server = layers.fold(server, |server, _: usize| server.with_middleware(PassOn));
+            handle(&server, times.parse()?).await
         }
         ["reference", times] => {
             let message = std::io::read_to_string(std::io::stdin())?;
@@ -43,6 +52,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
             Ok(())
         }
-        _ => Err("usage: counted http | stdio | handle N | reference N".into()),
+        _ => Err("usage: counted http | stdio | handle N | handle-behind M N | reference N".into()),
     }
+}
+
+/// Processes the message of the standard input this many times.
+async fn handle(server: &Server, times: usize) -> Result<(), Box<dyn Error>> {
+    let message = std::io::read_to_string(std::io::stdin())?;
+    for _ in 0..times {
+        let response = server.handle(message.as_bytes()).await;
+        std::hint::black_box(response.ok_or("there is no response")?);
+    }
+    Ok(())
 }
