@@ -258,7 +258,8 @@ impl TemplateEntry {
         let mut uris = vec![uri.to_owned()];
         let exposures = self.raw_entry().map(|raw| raw.exposures.as_slice());
         let mut own = uri.to_owned();
-        for uris_of_mount in UriExposure::levels_of_request(exposures.unwrap_or_default(), exposed) {
+        let levels = UriExposure::levels_of_request(exposures.unwrap_or_default(), exposed);
+        for uris_of_mount in levels {
             own = uris_of_mount.own_uri(&own);
             uris.push(own.clone());
         }
