@@ -1,6 +1,6 @@
 //! The sources of unauthenticated requests. They own the records that these requests store.
 
-use http::Request;
+use http::{HeaderValue, Request};
 use sha2::{Digest as _, Sha256};
 use toolwire::transport::http::PeerAddress;
 
@@ -25,8 +25,8 @@ impl Sources {
         let peer = request.extensions().get::<PeerAddress>();
         let peer = peer.map(|peer| peer.socket_address().ip());
         let values = request.headers().get_all("x-forwarded-for").iter();
-        let values: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
-        Source::of(peer, &values, self.trusted_proxies)
+        let values = values.map(HeaderValue::as_bytes);
+        Source::of(peer, values, self.trusted_proxies)
     }
 
     /// Returns the owner of the records that a request stores.

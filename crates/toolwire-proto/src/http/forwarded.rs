@@ -5,16 +5,18 @@ use std::net::{IpAddr, SocketAddr};
 /// Returns the address that the outermost trusted proxy saw, from the values of `X-Forwarded-For`.
 ///
 /// `trusted_proxies` is the number of reverse proxies in front of the server that append to the header. Entries further
-/// left are untrusted input of the client and are not used. Returns `None` without a trusted proxy, if there are fewer
-/// entries, and if the entry is not an address.
+/// left are untrusted input of the client and are not used, so they may be any bytes. Returns `None` without a trusted
+/// proxy, if there are fewer entries, and if the entry is not an address.
 #[must_use]
 pub fn forwarded_client<'v>(
-    values: impl DoubleEndedIterator<Item = &'v str>,
+    values: impl DoubleEndedIterator<Item = &'v [u8]>,
     trusted_proxies: usize,
 ) -> Option<IpAddr> {
     let skipped = trusted_proxies.checked_sub(1)?;
-    let mut entries = values.rev().flat_map(|value| value.rsplit(','));
-    address(entries.nth(skipped)?)
+    let mut entries = values
+        .rev()
+        .flat_map(|value| value.rsplit(|byte| *byte == b','));
+    address(str::from_utf8(entries.nth(skipped)?).ok()?)
 }
 
 /// Parses an address, with or without a port.
@@ -35,7 +37,7 @@ mod tests {
     #[test]
     fn only_entries_of_trusted_proxies_are_used() {
         let check = |values: &[&str], trusted: usize, expected: Option<&str>| {
-            let client = forwarded_client(values.iter().copied(), trusted);
+            let client = forwarded_client(values.iter().map(|value| value.as_bytes()), trusted);
             let client = client.map(|client| client.to_string());
             assert_eq!(client.as_deref(), expected, "{values:?} {trusted}");
         };
@@ -52,5 +54,7 @@ mod tests {
         check(&["1.2.3.4"], 2, None);
         check(&["1.2.3.4, unknown"], 1, None);
         check(&[""], 1, None);
+        check(&["ü, 1.2.3.4"], 1, Some("1.2.3.4"));
+        check(&["ü", "1.2.3.4"], 2, None);
     }
 }

@@ -19,15 +19,15 @@ impl Source {
     /// `forwarded_for` are the values of `X-Forwarded-For`, and `trusted_proxies` is the number of reverse proxies in
     /// front of the server that append to it. Entries further left are untrusted client input and are not used.
     #[must_use]
-    pub(crate) fn of(
+    pub(crate) fn of<'v>(
         peer: Option<IpAddr>,
-        forwarded_for: &[&str],
+        forwarded_for: impl DoubleEndedIterator<Item = &'v [u8]>,
         trusted_proxies: usize,
     ) -> Option<Self> {
         if trusted_proxies == 0 {
             return peer.filter(|peer| is_global(*peer)).map(Self::from_address);
         }
-        forwarded_client(forwarded_for.iter().copied(), trusted_proxies).map(Self::from_address)
+        forwarded_client(forwarded_for, trusted_proxies).map(Self::from_address)
     }
 
     fn from_address(address: IpAddr) -> Self {
@@ -50,7 +50,8 @@ mod tests {
 
     fn source(peer: &str, forwarded_for: &[&str], trusted_proxies: usize) -> Option<String> {
         let peer = peer.parse().ok();
-        Source::of(peer, forwarded_for, trusted_proxies).map(|source| source.to_string())
+        let values = forwarded_for.iter().map(|value| value.as_bytes());
+        Source::of(peer, values, trusted_proxies).map(|source| source.to_string())
     }
 
     #[test]
@@ -93,6 +94,8 @@ mod tests {
         check(&["[2001:db8:1:2::9]"], 1, Some("2001:db8:1:2::/64"));
         check(&["2001:db8:1:2::9"], 1, Some("2001:db8:1:2::/64"));
         check(&["::ffff:1.2.3.4"], 1, Some("1.2.3.4"));
+        check(&["ü, 1.2.3.4"], 1, Some("1.2.3.4"));
+        check(&["1.2.3.4", "ü"], 2, Some("1.2.3.4"));
         // Fewer entries than trusted proxies, and invalid entries.
         check(&[], 1, None);
         check(&["1.2.3.4"], 2, None);

@@ -210,7 +210,8 @@ impl HttpOptions {
     }
 
     /// Sets the number of reverse proxies in front of the server that append to `X-Forwarded-For`. The address of a client
-    /// is then the entry of the outermost one, in access logs and for middleware. Default: 0, the peer of the connection.
+    /// is then the entry of the outermost one: in access logs, for middleware, and for the limit of sessions per network.
+    /// Default: 0, the peer of the connection.
     ///
     /// Set it only if clients cannot reach the server without these proxies: otherwise a client can choose its address.
     #[must_use]

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use http::HeaderValue;
 use http::request::Parts;
 use toolwire_proto::http::forwarded_client;
 
@@ -25,13 +26,9 @@ pub(crate) fn client_address(
     trusted_proxies: usize,
 ) -> Option<ClientAddress> {
     if trusted_proxies > 0 {
-        let values: Vec<&str> = parts
-            .headers
-            .get_all(X_FORWARDED_FOR)
-            .iter()
-            .map(|value| value.to_str().unwrap_or_default())
-            .collect();
-        let address = forwarded_client(values.into_iter(), trusted_proxies)?;
+        let values = parts.headers.get_all(X_FORWARDED_FOR).iter();
+        let values = values.map(HeaderValue::as_bytes);
+        let address = forwarded_client(values, trusted_proxies)?;
         return Some(ClientAddress {
             address,
             port: None,
@@ -55,7 +52,10 @@ mod tests {
     fn forwarded_addresses_are_used_only_behind_trusted_proxies() {
         let peer: SocketAddr = "10.0.0.1:5000".parse().unwrap();
         let check = |trusted: usize, expected: Option<(&str, Option<u16>)>| {
-            let request = Request::builder().header(X_FORWARDED_FOR, "6.6.6.6, 1.2.3.4");
+            // A client may send any bytes, to which a proxy appends.
+            let request = Request::builder()
+                .header(X_FORWARDED_FOR, "ü".as_bytes())
+                .header(X_FORWARDED_FOR, "ü, 6.6.6.6, 1.2.3.4".as_bytes());
             let (parts, ()) = request.body(()).unwrap().into_parts();
             let client = client_address(&parts, Some(peer), trusted);
             let client = client.map(|client| (client.address.to_string(), client.port));

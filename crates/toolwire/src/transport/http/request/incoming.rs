@@ -21,10 +21,9 @@ use crate::transport::http::authorizer::{AuthorizationError, scopes_unsupported}
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
 use crate::transport::http::options::LegacyMode;
-use crate::transport::http::request::client_address::client_address;
+use crate::transport::http::request::client_address::{ClientAddress, client_address};
 use crate::transport::http::request::connection_facts::ConnectionFacts;
 use crate::transport::http::request::headers::RequestHeaders;
-use crate::transport::http::request::peer_address::PeerAddress;
 use crate::transport::http::response::{self, HttpResponse};
 
 /// One HTTP request to the endpoint. A GET or DELETE has no message.
@@ -106,17 +105,18 @@ impl IncomingRequest<'_> {
 
     /// Returns what the request shows about its connection.
     fn connection_facts(&self) -> ConnectionFacts {
-        let proxies = self.endpoint.options.trusted_proxies;
-        let client = client_address(self.parts, self.peer, proxies);
-        ConnectionFacts::new(self.parts, client)
+        ConnectionFacts::new(self.parts, self.client_address())
     }
 
-    /// Returns the network of the client, if the listener or a layer in front knows it.
+    /// Returns the network of the client, if the listener, a layer in front or a trusted proxy knows it.
     pub(crate) fn client_network(&self) -> Option<IpAddr> {
-        let from_layer = || self.parts.extensions.get::<PeerAddress>();
-        let from_layer = || from_layer().map(|peer| peer.socket_address());
-        let peer = self.peer.or_else(from_layer)?;
-        Some(client_network(peer.ip()))
+        let client = self.client_address()?;
+        Some(client_network(client.address))
+    }
+
+    fn client_address(&self) -> Option<ClientAddress> {
+        let proxies = self.endpoint.options.trusted_proxies;
+        client_address(self.parts, self.peer, proxies)
     }
 
     /// Creates the transport context of a request in this POST.
