@@ -162,6 +162,19 @@ pub enum NameSource {
     TaskId,
 }
 
+impl NameSource {
+    /// Returns the name of the parameter.
+    #[must_use]
+    pub const fn member(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Name => Some("name"),
+            Self::Uri => Some("uri"),
+            Self::TaskId => Some("taskId"),
+        }
+    }
+}
+
 /// A server capability that methods require.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -3,7 +3,6 @@
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use toolwire_proto::admit::Admitted;
-use toolwire_proto::methods::NameSource;
 use toolwire_types::{RawJson, json};
 
 use crate::server::request::MethodRoute;
@@ -95,12 +94,7 @@ impl ParamChange<'_> {
             Self::Meta(_) => Some("_meta"),
             Self::Arguments(_) => Some("arguments"),
             Self::Name(_) => match route {
-                MethodRoute::Known(method) => match method.name_source {
-                    NameSource::Name => Some("name"),
-                    NameSource::Uri => Some("uri"),
-                    NameSource::TaskId => Some("taskId"),
-                    _ => None,
-                },
+                MethodRoute::Known(method) => method.name_source.member(),
                 MethodRoute::Custom(_) => None,
             },
         }

@@ -4,7 +4,7 @@
 //! credential.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,6 +12,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use http::StatusCode;
 use http::request::Parts;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolwire_proto::methods::{self, NameSource};
 use toolwire_proto::observed::{recorded_name, recorded_uri, session_digest};
 use toolwire_proto::param_headers::HeaderLookup;
 
@@ -85,8 +87,27 @@ impl fmt::Display for AccessRecord {
             duration_ms: self.duration.as_millis(),
             session: self.session.as_deref(),
         });
-        f.write_str(&line.map_err(|_| fmt::Error)?)
+        write_visible(f, &line.map_err(|_| fmt::Error)?)
     }
+}
+
+/// Writes a line of JSON with all control and invisible characters as escapes, so that a peer cannot control a terminal,
+/// or change what a reader sees. JSON itself demands it only of some.
+fn write_visible(f: &mut fmt::Formatter<'_>, json: &str) -> fmt::Result {
+    for character in json.chars() {
+        let is_visible = match character {
+            ' '..='~' => true,
+            _ => character.escape_debug().len() == 1,
+        };
+        if is_visible {
+            f.write_char(character)?;
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            write!(f, "\\u{unit:04x}")?;
+        }
+    }
+    Ok(())
 }
 
 /// The function that gets the records.
@@ -151,32 +172,20 @@ impl AccessEntry {
         #[derive(Deserialize)]
         struct Message<'a> {
             #[serde(borrow)]
-            method: Option<Cow<'a, str>>,
+            method: Cow<'a, str>,
             #[serde(borrow, default)]
-            params: Option<Params<'a>>,
-        }
-
-        /// The members of its parameters.
-        #[derive(Deserialize)]
-        struct Params<'a> {
-            #[serde(borrow)]
-            name: Option<Cow<'a, str>>,
-            #[serde(borrow)]
-            uri: Option<Cow<'a, str>>,
+            params: Option<&'a RawValue>,
         }
 
         let Ok(message) = serde_json::from_slice::<Message<'_>>(message) else {
             return;
         };
-        self.record.method = message
-            .method
-            .map(|method| recorded_name(&method).to_owned());
-        self.record.name = message.params.and_then(|params| match params {
-            Params {
-                name: Some(name), ..
-            } => Some(recorded_name(&name).to_owned()),
-            Params { uri, .. } => uri.map(|uri| recorded_uri(&uri).into_owned()),
-        });
+        self.record.method = Some(recorded_name(&message.method).to_owned());
+        let source = methods::find(&message.method).map(|method| method.name_source);
+        self.record.name = match (source, message.params) {
+            (Some(source), Some(params)) => recorded_target(source, params.get()),
+            _ => None,
+        };
     }
 
     /// Sets the status of the response.
@@ -187,6 +196,35 @@ impl AccessEntry {
     /// Counts bytes of the response.
     pub(crate) fn add_bytes(&mut self, bytes: usize) {
         self.record.bytes += bytes as u64;
+    }
+}
+
+/// Returns the name or the URI that the method reads. Other parameters of the client, of any type, change nothing.
+fn recorded_target(source: NameSource, params: &str) -> Option<String> {
+    /// The parameters of a method for a tool or prompt.
+    #[derive(Deserialize)]
+    struct WithName<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+    }
+
+    /// The parameters of a method for a resource.
+    #[derive(Deserialize)]
+    struct WithUri<'a> {
+        #[serde(borrow)]
+        uri: Cow<'a, str>,
+    }
+
+    match source {
+        NameSource::Name => {
+            let params: WithName<'_> = serde_json::from_str(params).ok()?;
+            Some(recorded_name(&params.name).to_owned())
+        }
+        NameSource::Uri => {
+            let params: WithUri<'_> = serde_json::from_str(params).ok()?;
+            Some(recorded_uri(&params.uri).into_owned())
+        }
+        _ => None,
     }
 }
 
@@ -260,6 +298,47 @@ mod tests {
         );
         check(r#"{"method":"ping"}"#, None, r#""method":"ping","bytes":0"#);
         check("[", Some("{}"), r#""status":200,"bytes":2"#);
+    }
+
+    #[test]
+    fn name_is_the_parameter_that_the_method_reads() {
+        let check = |message: &str, expected: &str| {
+            let line = line(message, None);
+            assert!(line.contains(expected), "{message}: {line}");
+        };
+        check(
+            r#"{"method":"resources/read","params":{"uri":"note:a","name":"note:b"}}"#,
+            r#""method":"resources/read","name":"note:a","bytes""#,
+        );
+        check(
+            r#"{"method":"tools/call","params":{"uri":7,"name":"add"}}"#,
+            r#""method":"tools/call","name":"add","bytes""#,
+        );
+        for params in [r#"{"uri":"a"}"#, r#"{"name":7}"#, "[]", "null"] {
+            check(
+                &format!(r#"{{"method":"tools/call","params":{params}}}"#),
+                r#""method":"tools/call","bytes""#,
+            );
+        }
+        check(
+            r#"{"method":"tools/list","params":{"name":"add"}}"#,
+            r#""method":"tools/list","bytes""#,
+        );
+    }
+
+    #[test]
+    fn line_has_only_visible_characters() {
+        let check = |name: &str, expected: &str| {
+            let message = format!(r#"{{"method":"tools/call","params":{{"name":"{name}"}}}}"#);
+            let line = line(&message, None);
+            assert!(line.contains(&format!(r#""name":"{expected}""#)), "{line}");
+            let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(read["name"], name);
+        };
+        check("größe 世界", "größe 世界");
+        check("\u{9b}2J\u{7f}", r"\u009b2J\u007f");
+        check("a\u{202e}b\u{2066}c\u{200b}", r"a\u202eb\u2066c\u200b");
+        check("\u{e0041}", r"\udb40\udc41");
     }
 
     #[test]

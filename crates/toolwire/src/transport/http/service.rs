@@ -230,6 +230,11 @@ impl HttpService {
         unread_body::finish_request(parts, body, response, limits, reservation).await
     }
 
+    /// Returns `true` if other services are served through this one. Their requests may need other header fields.
+    pub(crate) fn has_further_services(&self) -> bool {
+        !self.further.is_empty()
+    }
+
     /// Returns the header fields that a request needs besides those in [`RequestHeaders`].
     pub(crate) fn retained_fields(&self) -> RetainedFields {
         let options = &self.endpoint.options;
@@ -306,7 +311,8 @@ impl HttpService {
                 response
             }
             Ok(Route::Other(route)) => {
-                boxed_cold(|| service.respond_other(route, parts, head, body)).await
+                let access = access.as_deref_mut();
+                boxed_cold(|| service.respond_other(route, parts, head, body, access)).await
             }
             Err(rejection) => rejection,
         };
@@ -337,6 +343,7 @@ impl HttpService {
         parts: &Parts,
         head: &RequestHeaders<'_>,
         body: BodySource<'_, B>,
+        access: Option<&mut AccessEntry>,
     ) -> HttpResponse
     where
         B: Body + Send,
@@ -355,7 +362,7 @@ impl HttpService {
                 rejection
             }
             OtherRoute::Served(route) => {
-                let served = self.serve(route, parts, head, body).await;
+                let served = self.serve(route, parts, head, body, access).await;
                 let mut response = served.unwrap_or_else(|rejection| rejection);
                 cors::expose(head.origin, &mut response);
                 response
@@ -369,6 +376,7 @@ impl HttpService {
         parts: &Parts,
         head: &RequestHeaders<'_>,
         body: BodySource<'_, B>,
+        access: Option<&mut AccessEntry>,
     ) -> Result<HttpResponse, HttpResponse>
     where
         B: Body + Send,
@@ -391,6 +399,9 @@ impl HttpService {
                 let message = self.read(body, None).await;
                 let message = message
                     .map_err(|unread| body::reject_body_error(&unread, limits.body_bytes))?;
+                if let Some(access) = access {
+                    access.set_message(&message);
+                }
                 (routes::installed().deliver)(&post, &message).await
             }
         }

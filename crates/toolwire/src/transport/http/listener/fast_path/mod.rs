@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 use crate::transport::http::listener::read_timeout::RequestCounter;
 use crate::transport::http::listener::request_body::{RequestBody, poll_response};
 use crate::transport::http::request::body::BodySource;
-use crate::transport::http::request::headers::RequestHeaders;
+use crate::transport::http::request::headers::{RequestHeaders, RetainedFields};
 use crate::transport::http::request::unread_body::TrackedBody;
 use crate::transport::http::response::HttpResponse;
 use crate::transport::http::service::HttpService;
@@ -71,6 +71,12 @@ where
             };
         }
         let mut head = RequestHeaders::EMPTY;
+        // Which service gets the request is known only after its headers are read.
+        let retained = if service.has_further_services() {
+            RetainedFields::All
+        } else {
+            retained
+        };
         let Some(body) = request::read(&unread, retained, &mut parts, &mut head) else {
             return Ok(Some(Fallback {
                 unread,
