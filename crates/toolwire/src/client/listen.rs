@@ -22,7 +22,7 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::client::call::Call;
 use crate::client::listen_queue::{ListenEvent, ListenQueue};
-use crate::client::middleware::{ClientNext, ClientRequest, SendOnce};
+use crate::client::middleware::{ClientNext, ClientRequest, SendOnce, StreamOpening};
 use crate::client::session::ActiveConnection;
 use crate::client::transport::OutgoingRequest;
 use crate::error::Error;
@@ -245,7 +245,8 @@ impl SubscriptionTask {
             forwarded: None,
         };
         let (_guard, incoming) = session.incoming.listen(Some(id), None);
-        let exchange = self.exchange(&session, number, &request);
+        let opening = StreamOpening::default();
+        let exchange = self.exchange(&session, number, &request, &opening);
         tokio::pin!(exchange);
         loop {
             tokio::select! {
@@ -258,6 +259,7 @@ impl SubscriptionTask {
                     }
                     ListenEvent::Acknowledged(params) => {
                         summary.acknowledged = true;
+                        opening.opened();
                         self.queue.push(ListenEvent::Acknowledged(params));
                         if is_reconnect {
                             self.push_all_changes();
@@ -281,6 +283,7 @@ impl SubscriptionTask {
         session: &ActiveConnection,
         id: i64,
         request: &OutgoingRequest,
+        opening: &StreamOpening,
     ) -> Result<RawJson, Error> {
         let shared = &self.client.shared;
         let Some(chain) = &shared.config.full_middleware else {
@@ -299,8 +302,8 @@ impl SubscriptionTask {
         });
         let (method, params) = (request.method.clone(), request.params.clone());
         let (version, connection) = (request.version, &shared.connection);
-        let mut request =
-            ClientRequest::new(method, params, Meta::new(), version, connection).with_id(id);
+        let request = ClientRequest::new(method, params, Meta::new(), version, connection);
+        let mut request = request.with_id(id).with_opening(opening.clone());
         ClientNext::new(chain, &sender).run(&mut request).await
     }
 

@@ -11,7 +11,7 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_types::{ListToolsResult, Meta, RawJson, code};
 
 use crate::client::handlers::ClientHandlers;
-use crate::client::middleware::{ClientChain, ClientNext, ClientRequest, SendOnce};
+use crate::client::middleware::{ClientChain, ClientNext, ClientRequest, SendOnce, StreamOpening};
 use crate::client::relay_messages::RelayMessages;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::client::{Client, ClientBuilder};
@@ -59,21 +59,22 @@ impl Client {
         method: &str,
         params: Option<RawJson>,
     ) -> Result<ServerResponse, Error> {
-        self.forward_for(None, id, method, params).await
+        self.forward_for(None, None, id, method, params).await
     }
 
     /// Sends a request like [`forward`](Self::forward). If the future is dropped, the server gets the reason of `request`,
-    /// the cancellation flag of the client's request.
+    /// the cancellation flag of the client's request. `opening` is for a request that opens a stream.
     pub(crate) async fn forward_for(
         &self,
         request: Option<&Cancellation>,
+        opening: Option<&StreamOpening>,
         id: i64,
         method: &str,
         params: Option<RawJson>,
     ) -> Result<ServerResponse, Error> {
         if let Some(chain) = &self.shared.config.full_middleware {
             let forwarding =
-                boxed_cold(|| self.forward_through(chain, request, id, method, params));
+                boxed_cold(|| self.forward_through(chain, request, opening, id, method, params));
             return forwarding.await;
         }
         self.forward_directly(request, id, method, params).await
@@ -84,6 +85,7 @@ impl Client {
         &self,
         chain: &ClientChain,
         cancellation: Option<&Cancellation>,
+        opening: Option<&StreamOpening>,
         id: i64,
         method: &str,
         params: Option<RawJson>,
@@ -98,6 +100,9 @@ impl Client {
         let (version, connection) = (self.version(), &self.shared.connection);
         let mut request =
             ClientRequest::new(method, params, Meta::new(), version, connection).with_id(id);
+        if let Some(opening) = opening {
+            request = request.with_opening(opening.clone());
+        }
         match ClientNext::new(chain, &sender).run(&mut request).await {
             Ok(result) => Ok(Ok(result)),
             Err(error) => match error.rpc() {

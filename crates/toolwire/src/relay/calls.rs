@@ -14,6 +14,7 @@ use toolwire_types::{
     ProgressToken, RawJson, RequestId, SubscriptionsListenRequestParams, meta_key,
 };
 
+use crate::client::middleware::StreamOpening;
 use crate::engine::{Cancellation, TransportContext};
 use crate::relay::connection::LogFilter;
 use crate::sync::lock;
@@ -87,6 +88,8 @@ pub(super) struct ListenCall {
     filter: Filter,
     /// Set when the upstream server has acknowledged the subscription.
     is_acknowledged: AtomicBool,
+    /// What is called with the acknowledgement.
+    pub(super) opening: StreamOpening,
 }
 
 impl ListenCall {
@@ -102,12 +105,14 @@ impl ListenCall {
         Some(Self {
             filter: filter.unwrap_or_default(),
             is_acknowledged: AtomicBool::new(false),
+            opening: StreamOpening::default(),
         })
     }
 
     /// Records the acknowledgement of the upstream server. A legacy client does not get it.
     pub(super) fn set_acknowledged(&self) {
         self.is_acknowledged.store(true, Ordering::Release);
+        self.opening.opened();
     }
 
     /// Returns `true` if the client gets a change now. Nothing precedes the acknowledgement.

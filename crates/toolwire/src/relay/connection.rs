@@ -165,7 +165,11 @@ impl UpstreamConnection {
         });
         let _entry = self.messages.calls.add(id, Arc::clone(&call));
         let cancellation = request.cancellation.as_ref();
-        let response = self.client.forward_for(cancellation, id, method, params);
+        let listening = call.listening.as_ref();
+        let opening = listening.map(|listening| &listening.opening);
+        let response = self
+            .client
+            .forward_for(cancellation, opening, id, method, params);
         if call.listening.is_some() {
             // A subscription is quiet until something changes.
             let response = response.await?;

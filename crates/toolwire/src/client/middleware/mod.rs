@@ -25,7 +25,7 @@ pub use from_fn::{from_fn, from_fn_with};
 pub use next::ClientNext;
 pub(crate) use next::SendRequest;
 pub use request::ClientRequest;
-pub(crate) use request::SentId;
+pub(crate) use request::{SentId, StreamOpening};
 pub(crate) use send_once::SendOnce;
 
 /// Code that stands around every request of a client.

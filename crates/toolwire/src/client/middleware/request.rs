@@ -1,17 +1,19 @@
 //! A request as the middleware of its client sees it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::value::RawValue;
 use toolwire_proto::meta_keys::ForbiddenKey;
-use toolwire_proto::methods::{self, NameSource};
+use toolwire_proto::methods;
 use toolwire_proto::raw_object::{RawObject, json_string};
 use toolwire_types::{Meta, ProtocolVersion, RawJson};
 
 use crate::engine::ConnectionInfo;
 use crate::error::Error;
+use crate::sync::lock;
 
 /// A request on its way to the server.
 ///
@@ -25,6 +27,7 @@ pub struct ClientRequest {
     version: ProtocolVersion,
     connection: Arc<ConnectionInfo>,
     sent_id: SentId,
+    opening: StreamOpening,
 }
 
 /// The id of a request, when it is known. Ids are positive.
@@ -34,6 +37,28 @@ pub(crate) struct SentId(Arc<AtomicI64>);
 impl SentId {
     pub(crate) fn set(&self, id: i64) {
         self.0.store(id, Ordering::Relaxed);
+    }
+}
+
+/// The functions that are called when a stream is open. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct StreamOpening(Arc<Mutex<Vec<OpenedFn>>>);
+
+type OpenedFn = Box<dyn FnOnce() + Send>;
+
+impl StreamOpening {
+    /// Calls the functions, once.
+    pub(crate) fn opened(&self) {
+        let functions = std::mem::take(&mut *lock(&self.0));
+        for function in functions {
+            function();
+        }
+    }
+}
+
+impl fmt::Debug for StreamOpening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamOpening").finish_non_exhaustive()
     }
 }
 
@@ -52,6 +77,7 @@ impl ClientRequest {
             version,
             connection: Arc::clone(connection),
             sent_id: SentId::default(),
+            opening: StreamOpening::default(),
         }
     }
 
@@ -59,6 +85,11 @@ impl ClientRequest {
     pub(crate) fn with_id(self, id: i64) -> Self {
         self.sent_id.set(id);
         self
+    }
+
+    /// Sets what is called when the stream of the request is open.
+    pub(crate) fn with_opening(self, opening: StreamOpening) -> Self {
+        Self { opening, ..self }
     }
 
     /// Returns the place for the id of the message.
@@ -144,13 +175,16 @@ impl ClientRequest {
         self.meta.insert(key.into(), value.into());
     }
 
+    /// Calls a function when the server acknowledges `subscriptions/listen`. For that method, [`ClientNext::run`] returns
+    /// only when the stream ends. The function is not called for other methods.
+    ///
+    /// [`ClientNext::run`]: crate::client_middleware::ClientNext::run
+    pub fn on_stream_opened(&self, function: impl FnOnce() + Send + 'static) {
+        lock(&self.opening.0).push(Box::new(function));
+    }
+
     fn name_member(&self) -> Option<&'static str> {
-        match methods::find(&self.method)?.name_source {
-            NameSource::Name => Some("name"),
-            NameSource::Uri => Some("uri"),
-            NameSource::TaskId => Some("taskId"),
-            _ => None,
-        }
+        methods::find(&self.method)?.name_source.member()
     }
 
     fn set_member(&mut self, member: &'static str, value: RawJson) {
