@@ -64,6 +64,7 @@ pub mod rounds;
 pub mod sampling_rules;
 pub mod schema_budget;
 pub mod scopes;
+pub mod secret_names;
 pub mod server_card;
 pub mod similar_names;
 #[cfg(feature = "skills")]

@@ -10,10 +10,11 @@ use toolwire::BoxFuture;
 use toolwire::transport::http_client::{
     ClientBody, HttpClient, HttpError, HttpLayer, UserInteraction,
 };
+use toolwire_proto::secret_names::is_secret_header;
 
 use crate::record::event::Line;
 use crate::record::recorder::Recorder;
-use crate::record::redaction::{is_secret_header, redact_text, replacement};
+use crate::record::redaction::{redact_text, replacement};
 
 /// Records what passes the HTTP client of a connection.
 #[derive(Debug, Clone)]

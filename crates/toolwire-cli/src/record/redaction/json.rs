@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use toolwire_proto::secret_names::{SecretValue, secret_value};
 
-use crate::record::redaction::names::{SecretValue, secret_value};
 use crate::record::redaction::patterns::redact_text;
 use crate::record::redaction::{replacement, replacement_len};
 

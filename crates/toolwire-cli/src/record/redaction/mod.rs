@@ -5,13 +5,11 @@
 //! the digest, so that equal secrets stay equal and `toolwire replay` can compare them.
 
 mod json;
-mod names;
 mod patterns;
 
 use sha2::{Digest as _, Sha256};
 
 pub(crate) use json::redact_json;
-pub(super) use names::is_secret_header;
 pub(super) use patterns::{redact_log_line, redact_text};
 
 /// The start of every replacement, followed by the length of the secret.

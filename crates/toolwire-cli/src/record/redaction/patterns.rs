@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::record::redaction::names::secret_value;
+use toolwire_proto::secret_names::secret_value;
+
 use crate::record::redaction::{START, replacement, replacement_len};
 
 /// The starts of keys of known services, and the shortest length of such a key.

@@ -1,8 +1,9 @@
-//! The names of members and headers whose values are secrets.
+//! The names of members and headers whose values are secrets, for records and telemetry.
 
 /// Which values of a member are secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SecretValue {
+#[non_exhaustive]
+pub enum SecretValue {
     /// Texts and numbers.
     Any,
     /// Texts only: `maxTokens` is a number that is not a secret.
@@ -40,7 +41,8 @@ const HEADERS: [&str; 6] = [
 ];
 
 /// Returns which values of a member with this name are secrets.
-pub(super) fn secret_value(name: &str) -> Option<SecretValue> {
+#[must_use]
+pub fn secret_value(name: &str) -> Option<SecretValue> {
     let name: String = name
         .chars()
         .filter(|c| !matches!(c, '_' | '-' | '.' | ' '))
@@ -54,7 +56,8 @@ pub(super) fn secret_value(name: &str) -> Option<SecretValue> {
 }
 
 /// Returns `true` if the value of a header is a secret.
-pub(in crate::record) fn is_secret_header(name: &str) -> bool {
+#[must_use]
+pub fn is_secret_header(name: &str) -> bool {
     let start = name.get(..PARAMETER_HEADER.len());
     if start.is_some_and(|start| start.eq_ignore_ascii_case(PARAMETER_HEADER)) {
         return true;
