@@ -1,14 +1,16 @@
 //! A request as its middleware sees it.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::value::RawValue;
 use toolwire_types::{Meta, Notification, ProtocolVersion, RawJson};
 
 use crate::engine;
 use crate::server::RequestContext;
-use crate::server::middleware::notifications::ObservedTransport;
+use crate::server::middleware::observed_transport::{
+    ClientRequestEnd, ObservedTransport, Observer,
+};
 use crate::server::middleware::{Chain, Outcome};
 use crate::server::request::{Exchange, ParamChange, RequestScope};
 
@@ -140,20 +142,35 @@ impl Request {
         &mut self,
         observe: impl Fn(Notification) -> Option<Notification> + Send + Sync + 'static,
     ) {
+        self.observe(Observer::Notifications(Box::new(observe)));
+    }
+
+    /// Sets a function that is called before the server sends a request to the client for this request: an elicitation,
+    /// sampling, or roots of a client before 2026-07-28. It may change the parameters, and returns a function for the
+    /// outcome, which is dropped if the request is cancelled.
+    pub fn on_client_request(
+        &mut self,
+        observe: impl Fn(&str, &mut RawJson) -> ClientRequestEnd + Send + Sync + 'static,
+    ) {
+        self.observe(Observer::ClientRequests(Box::new(observe)));
+    }
+
+    fn observe(&mut self, observer: Observer) {
         if let Some(scope) = self.context.scope_mut() {
-            let observed = ObservedTransport::new(scope.transport.clone(), Box::new(observe));
+            let observed = ObservedTransport::new(scope.transport.clone(), observer);
             scope.transport = Arc::new(observed);
         }
     }
 
     /// Counts the input requests that the client gets while this request runs, before 2026-07-28.
     pub(crate) fn count_input_requests(&mut self) -> Arc<AtomicU32> {
-        let count = Arc::default();
-        if let Some(scope) = self.context.scope_mut()
-            && !scope.is_stateless()
-        {
-            let counting = ObservedTransport::counting(scope.transport.clone(), Arc::clone(&count));
-            scope.transport = Arc::new(counting);
+        let count: Arc<AtomicU32> = Arc::default();
+        if !self.scope().is_stateless() {
+            let sent = Arc::clone(&count);
+            self.on_client_request(move |_, _| {
+                sent.fetch_add(1, Ordering::Relaxed);
+                Box::new(|_| ())
+            });
         }
         count
     }

@@ -1,8 +1,7 @@
-//! The transport of a request whose notifications a middleware sees, or whose input requests are counted.
+//! The transport of a request whose notifications, or requests to the client, a middleware sees.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::Deserialize;
 use toolwire_types::{Notification, RawJson};
@@ -17,34 +16,29 @@ use crate::error::Error;
 /// A function that sees the notifications of a request.
 pub(crate) type ObserveNotification = dyn Fn(Notification) -> Option<Notification> + Send + Sync;
 
-/// A transport context that passes notifications through a function, and counts input requests.
+/// A function that is called when a request to the client starts. It may change the parameters.
+pub(crate) type ObserveClientRequest = dyn Fn(&str, &mut RawJson) -> ClientRequestEnd + Send + Sync;
+
+/// A function that is called with the outcome of a request to the client. It is dropped if the request is cancelled.
+pub type ClientRequestEnd = Box<dyn FnOnce(&Result<RawJson, Error>) + Send>;
+
+/// What a middleware sees.
+pub(crate) enum Observer {
+    Notifications(Box<ObserveNotification>),
+    ClientRequests(Box<ObserveClientRequest>),
+}
+
+/// A transport context that passes messages through a function.
 pub(crate) struct ObservedTransport {
     transport: Arc<dyn TransportContext>,
-    observe: Option<Box<ObserveNotification>>,
-    input_requests: Arc<AtomicU32>,
+    observer: Observer,
 }
 
 impl ObservedTransport {
-    pub(crate) fn new(
-        transport: Arc<dyn TransportContext>,
-        observe: Box<ObserveNotification>,
-    ) -> Self {
+    pub(crate) fn new(transport: Arc<dyn TransportContext>, observer: Observer) -> Self {
         Self {
             transport,
-            observe: Some(observe),
-            input_requests: Arc::default(),
-        }
-    }
-
-    /// Returns a transport context that counts the requests to the client.
-    pub(crate) fn counting(
-        transport: Arc<dyn TransportContext>,
-        input_requests: Arc<AtomicU32>,
-    ) -> Self {
-        Self {
-            transport,
-            observe: None,
-            input_requests,
+            observer,
         }
     }
 
@@ -75,7 +69,7 @@ impl ObservedTransport {
 
 impl TransportContext for ObservedTransport {
     fn notify(&self, notification: OutgoingNotification) {
-        let Some(observe) = &self.observe else {
+        let Observer::Notifications(observe) = &self.observer else {
             return self.transport.notify(notification);
         };
         if let Some(message) = Self::observed(observe, &notification.message) {
@@ -95,8 +89,16 @@ impl TransportContext for ObservedTransport {
         method: &'a str,
         params: RawJson,
     ) -> BoxFuture<'a, Result<RawJson, Error>> {
-        self.input_requests.fetch_add(1, Ordering::Relaxed);
-        self.transport.request(method, params)
+        let Observer::ClientRequests(observe) = &self.observer else {
+            return self.transport.request(method, params);
+        };
+        Box::pin(async move {
+            let mut params = params;
+            let end = observe(method, &mut params);
+            let outcome = self.transport.request(method, params).await;
+            end(&outcome);
+            outcome
+        })
     }
 
     fn can_request(&self) -> bool {
