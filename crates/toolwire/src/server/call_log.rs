@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use serde::Deserialize;
+use toolwire_proto::trace_context::TraceContext;
 use tracing::Span;
 use tracing::field::Empty;
 
@@ -25,8 +26,17 @@ pub(crate) fn span(exchange: &Exchange) -> Span {
         name = exchange.name().map(|name| PeerText::new(name).as_str()),
         id = %context.request_id(),
         %version,
+        trace_id = Empty,
         outcome = Empty,
     )
+}
+
+/// Adds the id of the trace to the span of a call, so that log messages can be found with their trace.
+pub(crate) fn record_trace_id(span: &Span, context: &RequestContext) {
+    let trace = TraceContext::from_meta(context.meta());
+    if let Some(id) = trace.trace_id() {
+        span.record("trace_id", id);
+    }
 }
 
 /// A running call that is logged when it ends. Dropping the value before that logs a cancellation.
