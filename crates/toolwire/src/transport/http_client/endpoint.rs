@@ -99,6 +99,11 @@ impl RemoteEndpoint {
         request
     }
 
+    /// Returns `true` if the user set a header with this name.
+    pub(super) fn has_user_header(&self, name: &str) -> bool {
+        self.headers.contains_key(name)
+    }
+
     /// Adds the user's headers to the protocol headers.
     fn with_user_headers(&self, protocol: HeaderMap) -> HeaderMap {
         if self.headers.is_empty() {

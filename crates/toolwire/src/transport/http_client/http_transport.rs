@@ -22,6 +22,7 @@ use crate::transport::http_client::endpoint::{RemoteEndpoint, headers_of, insert
 use crate::transport::http_client::event_reader::EventReader;
 use crate::transport::http_client::response::{self, PostResponse};
 use crate::transport::http_client::session::LegacySession;
+use crate::transport::http_client::trace_headers::insert_trace_headers;
 
 /// The transport to one endpoint.
 #[derive(Debug)]
@@ -70,6 +71,8 @@ impl HttpTransport {
         for (name, value) in &request.mirrored {
             insert(&mut headers, name, value)?;
         }
+        let is_set = |name: &str| self.endpoint.has_user_header(name);
+        insert_trace_headers(&mut headers, request.params.as_ref(), is_set);
         let sending = self
             .endpoint
             .post_method(&request.method, request.encode(), headers);

@@ -24,6 +24,7 @@ mod server_stream;
 mod session;
 mod stream;
 mod tls;
+mod trace_headers;
 mod tunnel;
 
 pub use crate::client::http::{ClientBody, HttpClient, HttpError, HttpLayer, HttpPhase};

@@ -29,6 +29,7 @@ use crate::transport::http_client::renewal;
 use crate::transport::http_client::response::{self, PostResponse};
 use crate::transport::http_client::resumable_stream::ResumableEvents;
 use crate::transport::http_client::server_stream;
+use crate::transport::http_client::trace_headers::insert_trace_headers;
 
 /// How long requests wait for the server stream to open.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -191,11 +192,13 @@ impl LegacySession {
         router: &MessageRouter,
     ) -> Result<ServerResponse, Error> {
         let initializes = request.method == "initialize";
-        let headers = if initializes {
+        let mut headers = if initializes {
             HeaderMap::new()
         } else {
             self.headers()
         };
+        let is_set = |name: &str| self.endpoint.has_user_header(name);
+        insert_trace_headers(&mut headers, request.params.as_ref(), is_set);
         let sending = self
             .endpoint
             .post_method(&request.method, request.encode(), headers);
