@@ -1,8 +1,5 @@
 //! The middleware of a client.
 
-use std::sync::Arc;
-use std::time::Instant;
-
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
@@ -11,13 +8,15 @@ use toolwire::client_middleware::{ClientMiddleware, ClientNext, ClientRequest};
 use toolwire::types::{Meta, meta_key};
 use toolwire::{BoxFuture, Error, RawJson, TraceContext};
 
+use crate::attributes::{add_request, connection_attributes};
 use crate::conventions::attribute;
 use crate::ending::Ending;
 use crate::first_rounds::Round;
 use crate::parent::Parent;
 use crate::propagation::trace_context;
-use crate::recording::{Recording, Side, upstream};
-use crate::server::network_attributes;
+use crate::recording::{Recording, Start};
+use crate::side::Side;
+use crate::stream_opening::Opening;
 use crate::target::{Target, is_stream, may_ask_input};
 use crate::telemetry::{Telemetry, TelemetryMode, ToolSpan};
 
@@ -51,28 +50,14 @@ impl Telemetry {
         next: ClientNext<'_>,
     ) -> Result<RawJson, Error> {
         let recording = self.start_request(request);
-        let context = recording.context.clone();
         if is_stream(request.method()) {
-            // The stream may be open for hours. So its span covers only the start.
-            recording.end(&Ending::default());
-            return next.run(request).await;
+            return record_opening(recording, request, next).await;
         }
+        let context = recording.context.clone();
         let outcome = next.run(request).with_context(context).await;
-        let span = recording.context.span();
-        if let Some(id) = request.sent_id() {
-            span.set_attribute(KeyValue::new(attribute::REQUEST_ID, id.to_string()));
-        }
+        set_id(&recording, request);
         let ending = match &outcome {
-            Ok(result) if may_ask_input(request.method()) => {
-                if let Some(redaction) = &self.settings.payloads
-                    && matches!(recording.target, Target::Tool(_))
-                    && let Some(payload) = redaction.payload(result.get())
-                {
-                    span.set_attribute(KeyValue::new(attribute::TOOL_RESULT, payload));
-                }
-                Ending::of_result(request.method(), result.get())
-            }
-            Ok(_) => Ending::default(),
+            Ok(result) => recording.ending_of_result(result.get()),
             Err(error) => Ending::of_failure(error),
         };
         recording.end(&ending);
@@ -92,27 +77,24 @@ impl Telemetry {
             Round::first()
         };
         let connection = request.connection();
-        let mut metric_attributes = network_attributes(Some(connection));
-        let version = KeyValue::new(attribute::PROTOCOL_VERSION, request.version().as_str());
-        metric_attributes.push(version);
-        metric_attributes.extend(upstream(&self.settings));
+        let mut metric_attributes =
+            connection_attributes(&self.settings, Some(connection), request.version());
         if let Some(address) = &connection.peer_address {
             metric_attributes.push(KeyValue::new(attribute::SERVER_ADDRESS, address.clone()));
             let port = connection.peer_port.map(i64::from);
             metric_attributes.extend(port.map(|port| KeyValue::new(attribute::SERVER_PORT, port)));
         }
         let mut attributes = metric_attributes.clone();
-        attributes.push(KeyValue::new(attribute::METHOD, method.clone()));
-        target.add_to(&mut attributes);
-        if is_retry && may_ask_input(&method) {
-            attributes.push(KeyValue::new(attribute::ROUND, round.number));
-        }
-        if let (Some(redaction), Target::Tool(_)) = (&self.settings.payloads, &target)
-            && let Some(arguments) = request.arguments()
-            && let Some(payload) = redaction.payload(arguments.get())
-        {
-            attributes.push(KeyValue::new(attribute::TOOL_ARGUMENTS, payload));
-        }
+        let number = (is_retry && may_ask_input(&method)).then_some(round.number);
+        let arguments = || request.arguments();
+        add_request(
+            &mut attributes,
+            &self.settings,
+            &method,
+            &target,
+            number,
+            arguments,
+        );
         let (context, owns_span) = match self.reused_span(&target) {
             Some(context) => {
                 context.span().set_attributes(attributes);
@@ -128,20 +110,16 @@ impl Telemetry {
             }
         };
         set_meta(request, &context);
-        Recording {
-            instruments: Arc::clone(&self.instruments),
-            settings: Arc::clone(&self.settings),
+        let start = Start {
             side: Side::Client,
             context,
             owns_span,
-            metric_method: Recording::metric_method(&self.instruments, &method),
             method,
             target,
             round,
             metric_attributes,
-            start: Instant::now(),
-            has_ended: false,
-        }
+        };
+        Recording::new(self, start)
     }
 
     /// Returns the current context, if its span is the one of this tool call.
@@ -153,6 +131,33 @@ impl Telemetry {
             && matches!(target, Target::Tool(_))
             && context.span().span_context().is_valid();
         (is_current && is_reused).then_some(context)
+    }
+}
+
+/// Records the opening of a stream: until the server acknowledges it. The stream itself may be open for hours.
+async fn record_opening(
+    recording: Recording,
+    request: &mut ClientRequest,
+    next: ClientNext<'_>,
+) -> Result<RawJson, Error> {
+    set_id(&recording, request);
+    let context = recording.context.clone();
+    let opening = Opening::new(recording);
+    let opened = opening.clone();
+    request.on_stream_opened(move || opened.end(Ending::default));
+    let outcome = next.run(request).with_context(context).await;
+    opening.end(|| match &outcome {
+        Ok(_) => Ending::default(),
+        Err(error) => Ending::of_failure(error),
+    });
+    outcome
+}
+
+/// Adds the id of the message to the span, once it is known.
+fn set_id(recording: &Recording, request: &ClientRequest) {
+    if let Some(id) = request.sent_id() {
+        let id = KeyValue::new(attribute::REQUEST_ID, id.to_string());
+        recording.context.span().set_attribute(id);
     }
 }
 

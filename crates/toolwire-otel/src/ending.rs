@@ -72,7 +72,7 @@ impl Ending {
         }
         Self::failed(if error.is_timeout() {
             value::TIMEOUT
-        } else if error.is_closed() {
+        } else if error.is_closed() || error.is_io() {
             value::CONNECTION
         } else {
             value::OTHER_ERROR

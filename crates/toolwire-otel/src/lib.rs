@@ -17,6 +17,7 @@
 //! * [`Redaction`] decides what recorded arguments and results contain. By default they are not recorded.
 //! * The [`guide`] has the tables of spans, attributes and metrics.
 
+mod attributes;
 mod client;
 mod conventions;
 mod ending;
@@ -29,6 +30,8 @@ mod propagation;
 mod recording;
 mod redaction;
 mod server;
+mod side;
+mod stream_opening;
 mod target;
 mod telemetry;
 

@@ -95,8 +95,7 @@ fn percent_decoded(text: &str) -> Option<String> {
     let mut rest = text.as_bytes();
     while let Some((byte, following)) = rest.split_first() {
         let digits = (*byte == b'%').then(|| following.get(..2)).flatten();
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+        match digits.and_then(hexadecimal) {
             Some(escaped) => {
                 decoded.push(escaped);
                 rest = &following[2..];
@@ -108,6 +107,12 @@ fn percent_decoded(text: &str) -> Option<String> {
         }
     }
     String::from_utf8(decoded).ok()
+}
+
+/// Returns the value of two hexadecimal digits.
+fn hexadecimal(digits: &[u8]) -> Option<u8> {
+    let digit = |index: usize| char::from(*digits.get(index)?).to_digit(16);
+    u8::try_from(digit(0)? * 16 + digit(1)?).ok()
 }
 
 #[cfg(test)]
@@ -136,7 +141,9 @@ mod tests {
 
     #[test]
     fn percent_encoding_is_reversible() {
-        for text in ["", "a b", "100%", "ü,;\"\\", "%zz"] {
+        // A sign is not a digit.
+        assert_eq!(percent_decoded("%+5%-5%5").as_deref(), Some("%+5%-5%5"));
+        for text in ["", "a b", "100%", "ü,;\"\\", "%zz", "%+5"] {
             let encoded = percent_encoded(text);
             assert_eq!(
                 percent_decoded(&encoded).as_deref(),

@@ -6,27 +6,40 @@ use std::time::Instant;
 use opentelemetry::trace::{Status, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
 use toolwire_proto::methods;
-use toolwire_proto::observed::recorded_name;
 
+use crate::attributes::upstream;
 use crate::conventions::{attribute, value};
 use crate::ending::Ending;
 use crate::first_rounds::Round;
 use crate::instruments::Instruments;
+use crate::known_names::Peer;
+use crate::side::Side;
 use crate::target::{Target, may_ask_input};
-use crate::telemetry::Settings;
-
-/// The side that records a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    Server,
-    Client,
-}
+use crate::telemetry::{Settings, Telemetry};
 
 /// A running request. Dropping the value before its end records a cancellation, or a panic.
 #[derive(Debug)]
 pub(crate) struct Recording {
     pub(crate) instruments: Arc<Instruments>,
-    pub(crate) settings: Arc<Settings>,
+    settings: Arc<Settings>,
+    side: Side,
+    /// The context with the span of the request.
+    pub(crate) context: Context,
+    /// Whether the span is ended with the request.
+    owns_span: bool,
+    method: String,
+    pub(crate) target: Target,
+    round: Round,
+    /// The attributes of metrics that are known at the start.
+    pub(crate) metric_attributes: Vec<KeyValue>,
+    pub(crate) start: Instant,
+    /// The method in metrics, whose number is limited.
+    metric_method: Arc<str>,
+    has_ended: bool,
+}
+
+/// What is known about a request at its start.
+pub(crate) struct Start {
     pub(crate) side: Side,
     /// The context with the span of the request.
     pub(crate) context: Context,
@@ -37,21 +50,56 @@ pub(crate) struct Recording {
     pub(crate) round: Round,
     /// The attributes of metrics that are known at the start.
     pub(crate) metric_attributes: Vec<KeyValue>,
-    pub(crate) start: Instant,
-    /// The method in metrics, whose number is limited.
-    pub(crate) metric_method: Arc<str>,
-    pub(crate) has_ended: bool,
 }
 
 impl Recording {
-    /// Returns the method for metrics. Clients of a relay can send any method.
-    pub(crate) fn metric_method(instruments: &Instruments, method: &str) -> Arc<str> {
-        let is_known = methods::find(method).is_some();
-        instruments.methods.bounded(method, is_known)
+    /// Starts to record a request, and counts it as active.
+    pub(crate) fn new(telemetry: &Telemetry, start: Start) -> Self {
+        let instruments = Arc::clone(&telemetry.instruments);
+        // Clients of a relay can send any method.
+        let is_known = methods::find(&start.method).is_some();
+        let everyone = Peer {
+            side: start.side,
+            upstream: None,
+        };
+        let metric_method = instruments
+            .methods
+            .bounded(&everyone, &start.method, is_known);
+        let recording = Self {
+            instruments,
+            settings: Arc::clone(&telemetry.settings),
+            side: start.side,
+            context: start.context,
+            owns_span: start.owns_span,
+            method: start.method,
+            target: start.target,
+            round: start.round,
+            metric_attributes: start.metric_attributes,
+            start: Instant::now(),
+            metric_method,
+            has_ended: false,
+        };
+        recording.count_active(1);
+        recording
+    }
+
+    /// Returns how a request ended with this result, and adds the result to the span if payloads are recorded.
+    pub(crate) fn ending_of_result(&self, result: &str) -> Ending {
+        if !may_ask_input(&self.method) {
+            return Ending::default();
+        }
+        if let Some(redaction) = &self.settings.payloads
+            && matches!(self.target, Target::Tool(_))
+            && let Some(payload) = redaction.payload(result)
+        {
+            let span = self.context.span();
+            span.set_attribute(KeyValue::new(attribute::TOOL_RESULT, payload));
+        }
+        Ending::of_result(&self.method, result)
     }
 
     /// Counts the request as active.
-    pub(crate) fn count_active(&self, change: i64) {
+    fn count_active(&self, change: i64) {
         if self.side == Side::Server {
             let method = KeyValue::new(attribute::METHOD, Arc::clone(&self.metric_method));
             let active = &self.instruments.metrics().active_requests;
@@ -95,7 +143,7 @@ impl Recording {
         if let Some(error_type) = &ending.error_type {
             span.set_attribute(KeyValue::new(attribute::ERROR_TYPE, error_type.clone()));
             let message = ending.message.as_deref().unwrap_or_default();
-            span.set_status(Status::error(recorded_name(message).to_owned()));
+            span.set_status(Status::error(self.target.recorded_message(message)));
         }
         if self.owns_span {
             span.end();
@@ -109,26 +157,33 @@ impl Recording {
         attributes.push(KeyValue::new(attribute::METHOD, method));
         // A peer may invent names. A request for one that does not exist fails with an error.
         let exists = ending.code.is_none() && !ending.is_cancelled;
+        let peer = Peer {
+            side: self.side,
+            upstream: self.settings.upstream.clone(),
+        };
         let names = &self.instruments.names;
         match &self.target {
             Target::Tool(name) => {
-                let name = names.bounded(name, exists);
+                let name = names.bounded(&peer, name, exists);
                 attributes.push(KeyValue::new(attribute::TOOL_NAME, name));
                 let operation = KeyValue::new(attribute::OPERATION_NAME, value::EXECUTE_TOOL);
                 attributes.push(operation);
             }
             Target::Prompt(name) => {
-                let name = names.bounded(name, exists);
+                let name = names.bounded(&peer, name, exists);
                 attributes.push(KeyValue::new(attribute::PROMPT_NAME, name));
             }
-            Target::Resource(uri) if self.settings.metric_uris => {
-                let uri = self.instruments.uris.bounded(uri, exists);
+            Target::Resource { uri, .. } if self.settings.metric_uris => {
+                let uri = self.instruments.uris.bounded(&peer, uri, exists);
                 attributes.push(KeyValue::new(attribute::RESOURCE_URI, uri));
             }
-            Target::Resource(_) | Target::Nothing => {}
+            Target::Resource { .. } | Target::Nothing => {}
         }
         if let Some(code) = ending.code {
-            let code = self.instruments.codes.bounded(&code.to_string(), true);
+            let code = self
+                .instruments
+                .codes
+                .bounded(&peer, &code.to_string(), true);
             let code_attribute = KeyValue::new(attribute::STATUS_CODE, Arc::clone(&code));
             attributes.push(code_attribute);
             attributes.push(KeyValue::new(attribute::ERROR_TYPE, code));
@@ -166,10 +221,4 @@ impl Drop for Recording {
         };
         self.record(&ending);
     }
-}
-
-/// Returns the attribute with the name of the upstream server.
-pub(crate) fn upstream(settings: &Settings) -> Option<KeyValue> {
-    let upstream = settings.upstream.clone()?;
-    Some(KeyValue::new(attribute::UPSTREAM, upstream))
 }

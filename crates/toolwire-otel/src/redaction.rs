@@ -1,6 +1,7 @@
 //! Arguments and results in spans, with the values of secret members replaced.
 
 use serde_json::Value;
+use toolwire_proto::secret_names::{SecretValue, secret_value};
 
 /// The maximum number of bytes of recorded arguments, and of a recorded result.
 pub const MAX_PAYLOAD_BYTES: usize = 4096;
@@ -8,24 +9,15 @@ pub const MAX_PAYLOAD_BYTES: usize = 4096;
 /// What replaces the value of a secret member.
 const REDACTED: &str = "[redacted]";
 
-/// Parts of the names of members whose values are always replaced.
-const SECRET_NAMES: [&str; 9] = [
-    "authorization",
-    "apikey",
-    "api_key",
-    "api-key",
-    "credential",
-    "password",
-    "private_key",
-    "secret",
-    "token",
-];
+/// How deep JSON within texts is searched. A deeper text is replaced as a whole.
+const MAX_TEXT_DEPTH: usize = 4;
 
 /// Which values are replaced in recorded arguments and results.
 ///
-/// The values of members whose name contains `authorization`, `api_key`, `credential`, `password`, `private_key`, `secret`
-/// or `token`, in any case, are always replaced, at every depth. So are `data` and `blob`, which contain bytes. JSON within a
-/// text is not searched.
+/// The values of members with the names of secrets are always replaced, at every depth, also in texts that are JSON: names
+/// that contain `password`, `passphrase`, `secret`, `apiKey`, `accessKey`, `privateKey`, `credential`, `authorization`,
+/// `requestState` or `token`, in any spelling. A number or boolean with the name of a token is no secret, such as
+/// `maxTokens`. `data` and `blob` are replaced, too: they contain bytes.
 ///
 /// ```
 /// use toolwire_otel::Redaction;
@@ -57,7 +49,7 @@ impl Redaction {
     /// Returns JSON without its secrets and of limited length. JSON that cannot be parsed is not recorded.
     pub(crate) fn payload(&self, json: &str) -> Option<String> {
         let mut value: Value = serde_json::from_str(json).ok()?;
-        self.redact(&mut value);
+        self.redact(&mut value, 0);
         let mut text = value.to_string();
         if text.len() > MAX_PAYLOAD_BYTES {
             let mut end = MAX_PAYLOAD_BYTES;
@@ -69,36 +61,57 @@ impl Redaction {
         Some(text)
     }
 
-    fn redact(&self, value: &mut Value) {
+    /// Replaces the secrets in a value. Returns `true` if there were some. `depth` counts the texts around the value.
+    fn redact(&self, value: &mut Value, depth: usize) -> bool {
         match value {
-            Value::Object(members) => {
-                for (name, member) in members.iter_mut() {
-                    if self.is_secret(name) {
-                        *member = REDACTED.into();
-                    } else {
-                        self.redact(member);
-                    }
+            Value::Object(members) => members.iter_mut().fold(false, |found, (name, member)| {
+                if self.is_secret(name, member) {
+                    *member = REDACTED.into();
+                    return true;
                 }
+                self.redact(member, depth) || found
+            }),
+            Value::Array(elements) => elements
+                .iter_mut()
+                .fold(false, |found, element| self.redact(element, depth) || found),
+            Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
+                let Some(redacted) = self.redacted_text(text, depth) else {
+                    return false;
+                };
+                *text = redacted;
+                true
             }
-            Value::Array(elements) => {
-                for element in elements {
-                    self.redact(element);
-                }
-            }
-            _ => {}
+            _ => false,
         }
     }
 
-    fn is_secret(&self, name: &str) -> bool {
-        let name = name.to_lowercase();
-        matches!(&*name, "data" | "blob")
-            || SECRET_NAMES.iter().any(|secret| name.contains(secret))
-            || self.members.contains(&name)
+    /// Returns a text that is JSON without its secrets, or `None` if it has none.
+    fn redacted_text(&self, text: &str, depth: usize) -> Option<String> {
+        let mut value: Value = serde_json::from_str(text).ok()?;
+        if depth == MAX_TEXT_DEPTH {
+            return Some(REDACTED.to_owned());
+        }
+        self.redact(&mut value, depth + 1)
+            .then(|| value.to_string())
+    }
+
+    fn is_secret(&self, name: &str, value: &Value) -> bool {
+        let lower = name.to_lowercase();
+        let is_token = || lower.contains("token").then_some(SecretValue::Text);
+        let is_scalar = matches!(value, Value::Null | Value::Bool(_) | Value::Number(_));
+        let is_named = match secret_value(name).or_else(is_token) {
+            Some(SecretValue::Text) => !is_scalar,
+            Some(_) => true,
+            None => false,
+        };
+        is_named || matches!(&*lower, "data" | "blob") || self.members.contains(&lower)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -116,6 +129,36 @@ mod tests {
         );
         check(r#"{"blob":"AAAA"}"#, Some(r#"{"blob":"[redacted]"}"#));
         check("{", None);
+        check(
+            r#"{"privateKey":"x","pass-phrase":"y","tokenValue":"z","pwd":7,"maxTokens":7}"#,
+            Some(
+                r#"{"privateKey":"[redacted]","pass-phrase":"[redacted]","tokenValue":"[redacted]","pwd":7,"maxTokens":7}"#,
+            ),
+        );
+    }
+
+    #[test]
+    fn secret_members_are_replaced_in_texts_that_are_json() {
+        let redaction = Redaction::new();
+        let nested = |levels: usize| {
+            let mut json = json!({"password": "hunter2", "n": 1});
+            for _ in 0..levels {
+                json = json!({ "text": json.to_string() });
+            }
+            redaction.payload(&json.to_string()).unwrap()
+        };
+        assert_eq!(
+            nested(1),
+            r#"{"text":"{\"password\":\"[redacted]\",\"n\":1}"}"#
+        );
+        for levels in [0, 1, MAX_TEXT_DEPTH, MAX_TEXT_DEPTH + 1, 8] {
+            let payload = nested(levels);
+            assert!(!payload.contains("hunter2"), "{levels}: {payload}");
+            let has_rest = payload.contains(r#"n\"#) || payload.contains(r#""n""#);
+            assert_eq!(has_rest, levels <= MAX_TEXT_DEPTH, "{levels}: {payload}");
+        }
+        let text = r#"{"text":"{ \"a\": 1 }","rest":"{no json"}"#;
+        assert_eq!(redaction.payload(text).as_deref(), Some(text));
     }
 
     #[test]

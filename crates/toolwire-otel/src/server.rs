@@ -1,22 +1,22 @@
 //! The middleware of a server.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
-
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
 use toolwire::middleware::{Middleware, Next, Outcome, Request};
 use toolwire::types::meta_key;
-use toolwire::{BoxFuture, ConnectionInfo, TraceContext};
+use toolwire::{BoxFuture, RawJson, TraceContext};
 use toolwire_proto::observed::{recorded_name, session_digest};
 
+use crate::attributes::{add_request, connection_attributes};
 use crate::conventions::attribute;
 use crate::ending::Ending;
 use crate::parent::Parent;
 use crate::propagation::trace_context;
-use crate::recording::{Recording, Side, upstream};
-use crate::target::{Target, is_stream, may_ask_input};
+use crate::recording::{Recording, Start};
+use crate::side::Side;
+use crate::stream_opening::Opening;
+use crate::target::{Target, is_stream};
 use crate::telemetry::{Telemetry, TelemetryMode};
 
 impl Middleware for Telemetry {
@@ -45,19 +45,10 @@ impl Telemetry {
         let outcome = next.run(request).with_context(context).await;
         let ending = match outcome.error() {
             Some(error) => Ending::of_error(error),
-            None if may_ask_input(request.method()) => {
+            None => {
                 let result = outcome.result();
-                let text = result.as_ref().map_or("null", |result| result.get());
-                if let Some(redaction) = &self.settings.payloads
-                    && matches!(recording.target, Target::Tool(_))
-                    && let Some(payload) = redaction.payload(text)
-                {
-                    let span = recording.context.span();
-                    span.set_attribute(KeyValue::new(attribute::TOOL_RESULT, payload));
-                }
-                Ending::of_result(request.method(), text)
+                recording.ending_of_result(result.as_ref().map_or("null", |result| result.get()))
             }
-            None => Ending::default(),
         };
         if is_new_session && ending.error_type.is_none() {
             record_session(&recording, request);
@@ -74,13 +65,19 @@ impl Telemetry {
         let round = rounds.round(request.is_retry(), request.sent_request_state());
         let parent = parent_of(request);
         let connection = request.scope().transport().connection_info();
-        let mut metric_attributes = network_attributes(connection);
-        let version = KeyValue::new(attribute::PROTOCOL_VERSION, request.version().as_str());
-        metric_attributes.push(version);
-        metric_attributes.extend(upstream(&self.settings));
+        let metric_attributes =
+            connection_attributes(&self.settings, connection, request.version());
         let mut attributes = metric_attributes.clone();
-        attributes.push(KeyValue::new(attribute::METHOD, method.clone()));
-        target.add_to(&mut attributes);
+        let number = request.is_retry().then_some(round.number);
+        let arguments = || request.arguments().map(RawJson::from);
+        add_request(
+            &mut attributes,
+            &self.settings,
+            &method,
+            &target,
+            number,
+            arguments,
+        );
         let id = request.scope().request_id().to_string();
         let id = recorded_name(&id).to_owned();
         attributes.push(KeyValue::new(attribute::REQUEST_ID, id));
@@ -98,61 +95,41 @@ impl Telemetry {
             attributes
                 .extend(port.map(|port| KeyValue::new(attribute::CLIENT_PORT, i64::from(port))));
         }
-        if request.is_retry() {
-            attributes.push(KeyValue::new(attribute::ROUND, round.number));
-        }
-        if let (Some(redaction), Target::Tool(_)) = (&self.settings.payloads, &target)
-            && let Some(arguments) = request.arguments()
-            && let Some(payload) = redaction.payload(arguments.get())
-        {
-            attributes.push(KeyValue::new(attribute::TOOL_ARGUMENTS, payload));
-        }
         let builder = SpanBuilder::from_name(target.span_name(&method))
             .with_kind(SpanKind::Server)
             .with_attributes(attributes)
             .with_links(parent.links(&round));
         let context = self.instruments.start(builder, &parent.context);
         set_meta(request, &context);
-        let recording = Recording {
-            instruments: Arc::clone(&self.instruments),
-            settings: Arc::clone(&self.settings),
+        let start = Start {
             side: Side::Server,
             context,
             owns_span: true,
-            metric_method: Recording::metric_method(&self.instruments, &method),
             method,
             target,
             round,
             metric_attributes,
-            start: Instant::now(),
-            has_ended: false,
         };
-        recording.count_active(1);
-        recording
+        Recording::new(self, start)
     }
 }
 
 /// Records the opening of a stream: until its first message, or its end.
 async fn record_opening(recording: Recording, request: &mut Request, next: Next<'_>) -> Outcome {
     let context = recording.context.clone();
-    let recording = Arc::new(Mutex::new(Some(recording)));
-    let take = |recording: &Mutex<Option<Recording>>| {
-        let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
-        recording.take()
-    };
-    let opening = Arc::clone(&recording);
+    let opening = Opening::new(recording);
+    let opened = opening.clone();
     request.on_notification(move |notification| {
-        if let Some(recording) = take(&opening) {
-            let method = KeyValue::new(attribute::METHOD, notification.method.to_string());
+        if let Some(recording) = opened.take() {
+            let method = recorded_name(&notification.method).to_owned();
+            let method = KeyValue::new(attribute::METHOD, method);
             recording.context.span().add_event("message", vec![method]);
             recording.end(&Ending::default());
         }
         Some(notification)
     });
     let outcome = next.run(request).with_context(context).await;
-    if let Some(recording) = take(&recording) {
-        recording.end(&outcome.error().map(Ending::of_error).unwrap_or_default());
-    }
+    opening.end(|| outcome.error().map(Ending::of_error).unwrap_or_default());
     outcome
 }
 
@@ -195,23 +172,4 @@ fn set_meta(request: &mut Request, context: &Context) {
     meta.remove(meta_key::TRACESTATE);
     trace.to_meta(&mut meta);
     request.set_meta(&meta);
-}
-
-/// Returns the attributes of a connection for spans and metrics.
-pub(crate) fn network_attributes(connection: Option<&ConnectionInfo>) -> Vec<KeyValue> {
-    let Some(connection) = connection else {
-        return Vec::new();
-    };
-    let known = [
-        (attribute::NETWORK_TRANSPORT, connection.network_transport),
-        (attribute::NETWORK_PROTOCOL_NAME, connection.protocol_name),
-        (
-            attribute::NETWORK_PROTOCOL_VERSION,
-            connection.protocol_version,
-        ),
-    ];
-    let known = known.into_iter();
-    known
-        .filter_map(|(key, value)| Some(KeyValue::new(key, value?)))
-        .collect()
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use opentelemetry::KeyValue;
-use toolwire_proto::observed::{recorded_name, recorded_uri};
+use toolwire_proto::observed::{recorded_message, recorded_name, recorded_uri};
 
 use crate::conventions::{attribute, value};
 
@@ -12,7 +12,11 @@ use crate::conventions::{attribute, value};
 pub(crate) enum Target {
     Tool(String),
     Prompt(String),
-    Resource(String),
+    Resource {
+        uri: String,
+        /// The URI that was sent, if the recorded one lacks a part of it.
+        sent: Option<String>,
+    },
     Nothing,
 }
 
@@ -26,7 +30,9 @@ impl Target {
             "tools/call" => Self::Tool(recorded_name(name).to_owned()),
             "prompts/get" => Self::Prompt(recorded_name(name).to_owned()),
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
-                Self::Resource(recorded_uri(name).into_owned())
+                let uri = recorded_uri(name).into_owned();
+                let sent = (uri != name).then(|| name.to_owned());
+                Self::Resource { uri, sent }
             }
             _ => Self::Nothing,
         }
@@ -36,7 +42,18 @@ impl Target {
     pub(crate) fn span_name(&self, method: &str) -> Cow<'static, str> {
         match self {
             Self::Tool(name) | Self::Prompt(name) => format!("{method} {name}").into(),
-            Self::Resource(_) | Self::Nothing => recorded_name(method).to_owned().into(),
+            Self::Resource { .. } | Self::Nothing => recorded_name(method).to_owned().into(),
+        }
+    }
+
+    /// Returns the message of an error for the status of the span. A URI in it is recorded like the target.
+    pub(crate) fn recorded_message(&self, message: &str) -> String {
+        match self {
+            Self::Resource {
+                uri,
+                sent: Some(sent),
+            } => recorded_message(&message.replace(sent, uri)),
+            _ => recorded_message(message),
         }
     }
 
@@ -53,7 +70,7 @@ impl Target {
             Self::Prompt(name) => {
                 attributes.push(KeyValue::new(attribute::PROMPT_NAME, name.clone()));
             }
-            Self::Resource(uri) => {
+            Self::Resource { uri, .. } => {
                 attributes.push(KeyValue::new(attribute::RESOURCE_URI, uri.clone()));
             }
             Self::Nothing => {}
@@ -86,5 +103,13 @@ mod tests {
         check("resources/read", Some("file:///a"), "resources/read");
         check("tasks/get", Some("7"), "tasks/get");
         check("tools/list", None, "tools/list");
+    }
+
+    #[test]
+    fn message_has_the_uri_as_it_is_recorded() {
+        let uri = "https://me:a secret@a.test/x?a secret";
+        let target = Target::of("resources/read", Some(uri));
+        let message = target.recorded_message(&format!("resource not found: {uri}"));
+        assert_eq!(message, "resource not found: https://a.test/x");
     }
 }

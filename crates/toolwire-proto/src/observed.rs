@@ -39,6 +39,38 @@ pub fn recorded_uri(uri: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns the start of an error message, with each URI in it as [`recorded_uri`] returns it.
+#[must_use]
+pub fn recorded_message(message: &str) -> String {
+    let is_delimiter = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
+    let mut recorded = String::with_capacity(message.len().min(MAX_NAME_BYTES));
+    for word in message.split_inclusive(is_delimiter) {
+        let text = word.trim_end_matches(is_delimiter);
+        let delimiter = &word[text.len()..];
+        if has_scheme(text) {
+            recorded.push_str(&recorded_uri(text));
+        } else {
+            recorded.push_str(text);
+        }
+        recorded.push_str(delimiter);
+        if recorded.len() > MAX_NAME_BYTES {
+            break;
+        }
+    }
+    recorded.truncate(recorded_name(&recorded).len());
+    recorded
+}
+
+/// Returns `true` if a word begins like a URI.
+fn has_scheme(word: &str) -> bool {
+    word.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    })
+}
+
 /// Returns the start of a name that a peer chose.
 #[must_use]
 pub fn recorded_name(name: &str) -> &str {
@@ -72,6 +104,26 @@ mod tests {
         check("note:today?key=secret", "note:today");
         check("urn:a#b?c", "urn:a");
         check("", "");
+    }
+
+    #[test]
+    fn recorded_message_has_no_secrets_of_uris() {
+        let check = |message: &str, expected: &str| {
+            assert_eq!(recorded_message(message), expected, "{message}");
+        };
+        check("no tool \"a\"; is it #1?", "no tool \"a\"; is it #1?");
+        check(
+            "resource not found: note:a?key=secret",
+            "resource not found: note:a",
+        );
+        check(
+            "cannot read \"https://me:secret@a.test/x?y#z\" now",
+            "cannot read \"https://a.test/x\" now",
+        );
+        let longest = "a".repeat(MAX_NAME_BYTES);
+        check(&format!("{longest} b"), &longest);
+        let uri = format!("{} https://me:secret@a.test", &longest[..240]);
+        check(&uri, &format!("{} https://a.test", &longest[..240]));
     }
 
     #[test]

@@ -239,6 +239,12 @@ impl Error {
         matches!(self.0.kind, ErrorKind::Closed(_))
     }
 
+    /// Returns `true` if reading or writing failed: the server cannot be reached, or its process cannot be started.
+    #[must_use]
+    pub fn is_io(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Io(_))
+    }
+
     /// Returns `true` if the peer violated the protocol and the call was abandoned.
     #[must_use]
     pub fn is_protocol_violation(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use toolwire::transport::http::{AccessRecord, HttpListener, HttpOptions};
+use toolwire::transport::http::{AccessRecord, HttpListener, HttpOptions, HttpService};
 use toolwire::types::SubscriptionFilter;
 use toolwire::{Client, Era};
 
@@ -82,13 +82,39 @@ async fn record_of_a_stream_is_written_at_its_end() {
     changes.next().await.expect("a change");
     assert!(find(&records, "subscriptions/listen").is_empty());
     drop(changes);
-    while find(&records, "subscriptions/listen").is_empty() {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    let has_ended = || !find(&records, "subscriptions/listen").is_empty();
+    until("record", has_ended).await;
     let streams = find(&records, "subscriptions/listen");
     assert!(
         streams[0].bytes > 0 && streams[0].status == Some(200),
         "{streams:?}"
     );
     server.shutdown();
+}
+
+#[tokio::test]
+async fn further_service_gets_the_headers_that_it_needs() {
+    let records = Records::default();
+    let sink = Arc::clone(&records);
+    let quiet = || HttpOptions::new().without_signals().without_start_message();
+    let listener = HttpListener::bind(server(), "127.0.0.1:0", quiet()).await;
+    let listener = listener.expect("a listener");
+    let further = quiet()
+        .with_path("/mcp/notes")
+        .with_trusted_proxies(1)
+        .with_access_log(move |record| sink.lock().expect("no panic").push(record.clone()));
+    listener
+        .service()
+        .add_service(HttpService::new(server(), further));
+    let url = format!("{}/notes", listener.url());
+    let serving = tokio::spawn(listener.run());
+    let builder = Client::builder("agent", "1.0.0")
+        .with_header("x-forwarded-for", "192.0.2.7")
+        .expect("a header");
+    let client = builder.connect(&url).await.expect("a connection");
+    send(&client, "tools/call add").await;
+    let calls = find(&records, "tools/call");
+    let address = calls[0].client.map(|client| client.to_string());
+    assert_eq!(address.as_deref(), Some("192.0.2.7"), "{calls:?}");
+    serving.abort();
 }

@@ -8,6 +8,8 @@ mod relay;
 mod rounds;
 mod spans;
 
+use std::time::Duration;
+
 use opentelemetry::KeyValue;
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use serde_json::json;
@@ -84,6 +86,17 @@ fn server() -> Server {
         .tool(fail)
         .prompt(review)
         .resource(note)
+}
+
+/// Waits until a condition is true.
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let waiting = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(60), waiting).await;
+    assert!(waited.is_ok(), "no {what} within a minute");
 }
 
 /// Returns the value of an attribute as text.

@@ -110,9 +110,8 @@ async fn durations_have_the_method_the_name_and_the_error() {
     client.close().await;
     drop(client);
     drop(server);
-    while back.series("mcp.server.session.duration").is_empty() {
-        tokio::task::yield_now().await;
-    }
+    let has_session = || !back.series("mcp.server.session.duration").is_empty();
+    until("session", has_session).await;
 }
 
 #[tokio::test]

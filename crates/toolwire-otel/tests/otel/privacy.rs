@@ -8,11 +8,12 @@ use super::*;
 
 const SECRET: &str = "planted-secret-7381";
 
-/// Returns all names and attributes of spans as text.
+/// Returns all names, attributes, events and states of spans as text.
 fn recorded(spans: &[SpanData]) -> String {
     let texts = spans.iter().map(|span| {
         let events: Vec<_> = span.events.iter().collect();
-        format!("{} {:?} {events:?}\n", span.name, span.attributes)
+        let (name, status) = (&span.name, &span.status);
+        format!("{name} {:?} {status:?} {events:?}\n", span.attributes)
     });
     texts.collect()
 }

@@ -12,6 +12,7 @@ async fn relay_adds_two_spans_to_the_trace() {
         (Era::Modern, Era::Modern),
         (Era::Legacy, Era::Legacy),
         (Era::Modern, Era::Legacy),
+        (Era::Legacy, Era::Modern),
     ] {
         let traced = Traced::new();
         let versions = match behind {

@@ -216,14 +216,14 @@ async fn cancelled_call_is_an_error_of_the_client_only() {
         Some("cancelled")
     );
     // The server drops the call when it reads the cancellation.
-    while back
-        .exporter
-        .get_finished_spans()
-        .expect("spans")
-        .is_empty()
-    {
-        tokio::task::yield_now().await;
-    }
+    let has_spans = || {
+        !back
+            .exporter
+            .get_finished_spans()
+            .expect("spans")
+            .is_empty()
+    };
+    until("span", has_spans).await;
     let served = back.one("tools/call wait");
     assert_eq!(attribute(&served.attributes, "error.type"), None);
     assert_eq!(served.status, Status::Unset);
@@ -290,7 +290,75 @@ async fn stream_has_a_span_until_its_first_message() {
     );
     assert_eq!(served.parent_span_id, sent.span_context.span_id());
     assert_eq!(served.events.len(), 1);
+    // The span of the client covers the request and its acknowledgement.
+    assert!(sent.start_time <= served.start_time && sent.end_time >= served.start_time);
     server.remove_tool("add");
     changes.next().await.expect("a change");
     assert!(back.take().is_empty());
+}
+
+#[tokio::test]
+async fn rejected_stream_is_an_error_on_both_sides() {
+    let (front, back) = (Traced::new(), Traced::new());
+    let rejecting = toolwire::middleware::from_fn(
+        async |request: &mut toolwire::middleware::Request,
+               next: toolwire::middleware::Next<'_>| {
+            if request.method() == "subscriptions/listen" {
+                return ErrorObject::internal("no").into();
+            }
+            next.run(request).await
+        },
+    );
+    let server = server()
+        .with_middleware(back.telemetry.clone())
+        .with_middleware(rejecting);
+    let builder = Client::builder("agent", "1.0.0").with_middleware(front.telemetry.clone());
+    let client = connect(builder, &server, Era::Modern).await;
+    let filter = toolwire::types::SubscriptionFilter::new().with_tools_list_changed();
+    assert!(client.listen(filter).await.is_err());
+    for traced in [front, back] {
+        let span = traced.one("subscriptions/listen");
+        let error_type = attribute(&span.attributes, "error.type");
+        assert_eq!(error_type.as_deref(), Some("-32603"));
+    }
+}
+
+#[tokio::test]
+async fn unreachable_server_is_an_error_of_the_connection() {
+    let traced = Traced::new();
+    let builder = Client::builder("agent", "1.0.0").with_middleware(traced.telemetry.clone());
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let url = format!("http://{}/mcp", closed.local_addr().expect("an address"));
+    drop(closed);
+    assert!(builder.connect(&url).await.is_err());
+    let spans = traced.take();
+    let error_type = attribute(&spans[0].attributes, "error.type");
+    assert_eq!(error_type.as_deref(), Some("connection"), "{spans:?}");
+}
+
+#[tokio::test]
+async fn long_method_is_shortened() {
+    let (front, back) = (Traced::new(), Traced::new());
+    let method = format!("acme/{}", "x".repeat(1000));
+    let server = server()
+        .with_middleware(back.telemetry.clone())
+        .method(method.clone(), |_: RequestContext, _: Value| async {
+            Ok::<_, ErrorObject>(json!({}))
+        });
+    let builder = Client::builder("agent", "1.0.0").with_middleware(front.telemetry.clone());
+    let client = connect(builder, &server, Era::Modern).await;
+    for traced in [&front, &back] {
+        traced.take();
+    }
+    client
+        .request(method.clone(), json!({}))
+        .await
+        .expect("a result");
+    for traced in [front, back] {
+        let span = traced.one(&method[..256]);
+        let recorded = attribute(&span.attributes, "mcp.method.name");
+        assert_eq!(recorded.as_deref(), Some(&method[..256]));
+    }
 }
