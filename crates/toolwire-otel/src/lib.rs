@@ -19,6 +19,7 @@
 
 mod attributes;
 mod client;
+mod client_request;
 mod conventions;
 mod ending;
 mod first_rounds;

@@ -3,8 +3,9 @@
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
+use serde_json::json;
 use toolwire::middleware::{Middleware, Next, Outcome, Request};
-use toolwire::types::meta_key;
+use toolwire::types::{code, meta_key};
 use toolwire::{BoxFuture, RawJson, TraceContext};
 use toolwire_proto::observed::{recorded_name, session_digest};
 
@@ -42,6 +43,7 @@ impl Telemetry {
         if is_stream(request.method()) {
             return record_opening(recording, request, next).await;
         }
+        self.observe_client_requests(request, &recording);
         let outcome = next.run(request).with_context(context).await;
         let ending = match outcome.error() {
             Some(error) => Ending::of_error(error),
@@ -53,8 +55,27 @@ impl Telemetry {
         if is_new_session && ending.error_type.is_none() {
             record_session(&recording, request);
         }
+        let outcome = self.with_trace_id(outcome, &recording);
         recording.end(&ending);
         outcome
+    }
+
+    /// Adds the id of the trace to an internal error, if the program asked for it.
+    fn with_trace_id(&self, outcome: Outcome, recording: &Recording) -> Outcome {
+        let span = recording.context.span();
+        match outcome.error() {
+            Some(error)
+                if self.settings.trace_ids_in_errors
+                    && error.code == code::INTERNAL_ERROR
+                    && error.data.is_none()
+                    && span.span_context().is_valid() =>
+            {
+                let id = span.span_context().trace_id().to_string();
+                let error = error.clone();
+                error.with_data(json!({ "traceId": id })).into()
+            }
+            _ => outcome,
+        }
     }
 
     /// Starts the span of a request, and writes it into the `_meta` that the handler sees.

@@ -55,6 +55,7 @@ pub(crate) struct Settings {
     pub(crate) metric_uris: bool,
     pub(crate) reuses_tool_span: bool,
     pub(crate) upstream: Option<Arc<str>>,
+    pub(crate) trace_ids_in_errors: bool,
 }
 
 impl Telemetry {
@@ -69,6 +70,7 @@ impl Telemetry {
                 metric_uris: false,
                 reuses_tool_span: true,
                 upstream: None,
+                trace_ids_in_errors: false,
             }),
             instruments: Arc::default(),
         }
@@ -129,6 +131,13 @@ impl Telemetry {
     pub fn with_upstream(self, name: impl Into<Arc<str>>) -> Self {
         let name = name.into();
         self.changed(|settings| settings.upstream = Some(name))
+    }
+
+    /// Adds the id of the trace to the `data` of internal errors (−32603) without data, as `traceId`. The user of a client can
+    /// then name it to the operator of the server. Default: errors are unchanged.
+    #[must_use]
+    pub fn with_trace_ids_in_errors(self) -> Self {
+        self.changed(|settings| settings.trace_ids_in_errors = true)
     }
 
     fn changed(mut self, change: impl FnOnce(&mut Settings)) -> Self {

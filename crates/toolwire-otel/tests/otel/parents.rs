@@ -180,3 +180,47 @@ async fn propagation_only_passes_the_context_on() {
         .await;
     assert_eq!(traced.one("tools/list").parent_span_id, own.span_id());
 }
+
+#[tokio::test]
+async fn client_sends_its_span_in_headers_and_meta() {
+    for era in [Era::Modern, Era::Legacy] {
+        let (front, back) = (Traced::new(), Traced::new());
+        let (sender, mut headers) = tokio::sync::mpsc::unbounded_channel();
+        let seen = toolwire::middleware::from_fn_with(
+            sender,
+            async |sender: &tokio::sync::mpsc::UnboundedSender<Option<String>>,
+                   request: &mut toolwire::middleware::Request,
+                   next: toolwire::middleware::Next<'_>| {
+                let connection = request.scope().transport().connection_info();
+                let parent = connection.and_then(|connection| connection.trace.parent_id());
+                let _ = sender.send(parent.map(str::to_owned));
+                next.run(request).await
+            },
+        );
+        let server = server()
+            .with_middleware(back.telemetry.clone())
+            .with_middleware(seen);
+        let options = HttpOptions::new().without_signals().without_start_message();
+        let listener = HttpListener::bind(server, "127.0.0.1:0", options).await;
+        let listener = listener.expect("a listener");
+        let url = listener.url().to_owned();
+        let serving = tokio::spawn(listener.run());
+        let builder = Client::builder("agent", "1.0.0")
+            .with_era(era)
+            .with_middleware(front.telemetry.clone());
+        let client = builder.connect(&url).await.expect("a connection");
+        front.take();
+        back.take();
+        send(&client, "tools/call add").await;
+        let (sent, served) = (front.one("tools/call add"), back.one("tools/call add"));
+        let id = sent.span_context.span_id();
+        assert_eq!(served.parent_span_id, id);
+        assert!(served.links.is_empty(), "{served:?}");
+        let mut header = None;
+        while let Ok(seen) = headers.try_recv() {
+            header = seen;
+        }
+        assert_eq!(header, Some(id.to_string()), "{era:?}");
+        serving.abort();
+    }
+}

@@ -1,8 +1,9 @@
 //! The spans of a call that asks for input.
 
+use opentelemetry::trace::SpanKind;
 use toolwire::ask::ElicitOutcome;
 use toolwire::types::ElicitResult;
-use toolwire::{Client, Elicit, Era, RequestContext};
+use toolwire::{Client, Elicit, Era, ErrorObject, RequestContext};
 
 use super::*;
 
@@ -54,5 +55,41 @@ async fn rounds_link_to_the_first() {
         let links = second.links.iter();
         let links: Vec<_> = links.map(|link| link.span_context.span_id()).collect();
         assert_eq!(links, [first.span_context.span_id()]);
+    }
+}
+
+#[tokio::test]
+async fn request_to_a_legacy_client_is_a_child_of_the_call() {
+    let traced = Traced::new();
+    let server = Server::new("demo", "1.0.0")
+        .tool(greet)
+        .with_middleware(traced.telemetry.clone());
+    for (answer, error_type) in [(Ok("Ann"), None), (Err(()), Some("-32603"))] {
+        let builder = Client::builder("agent", "1.0.0").on_elicitation(move |_| async move {
+            match answer {
+                Ok(name) => Ok(ElicitResult::accept().with_content([("name", name)])),
+                Err(()) => Err(ErrorObject::internal("broken")),
+            }
+        });
+        let client = connect(builder, &server, Era::Legacy).await;
+        traced.take();
+        let _ = client.call_tool("greet", json!({})).await;
+        let spans = traced.take();
+        let [asked, call] = &spans[..] else {
+            panic!("{spans:?}");
+        };
+        assert_eq!(
+            (&*asked.name, &*call.name),
+            ("elicitation/create", "tools/call greet")
+        );
+        assert_eq!(asked.span_kind, SpanKind::Client);
+        assert_eq!(asked.parent_span_id, call.span_context.span_id());
+        assert_eq!(asked.span_context.trace_id(), call.span_context.trace_id());
+        let value = |key: &str| attribute(&asked.attributes, key);
+        assert_eq!(
+            value("mcp.method.name").as_deref(),
+            Some("elicitation/create")
+        );
+        assert_eq!(value("error.type").as_deref(), error_type);
     }
 }
