@@ -1,7 +1,7 @@
 //! The names of spans, attributes and metrics.
 //!
 //! They are from the repository `open-telemetry/semantic-conventions-genai`, directory `model/mcp`, at the commit
-//! `5c50d346f1c9`, and have the status Development. Names that start with `toolwire.` are of this project.
+//! `5c50d346f1c9`, and have the status Development. Those of `db` are stable. Names that start with `toolwire.` are of this project.
 
 /// The version of the schema that attributes outside of `mcp` and `gen_ai` follow.
 pub(crate) const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.41.0";
@@ -30,6 +30,9 @@ pub(crate) mod attribute {
     pub(crate) const CLIENT_PORT: &str = "client.port";
     pub(crate) const SERVER_ADDRESS: &str = "server.address";
     pub(crate) const SERVER_PORT: &str = "server.port";
+    pub(crate) const DB_SYSTEM: &str = "db.system.name";
+    pub(crate) const DB_OPERATION: &str = "db.operation.name";
+    pub(crate) const STORE: &str = "toolwire.store";
     pub(crate) const UPSTREAM: &str = "toolwire.upstream";
     pub(crate) const ROUND: &str = "toolwire.round";
     pub(crate) const OUTCOME: &str = "toolwire.outcome";
@@ -58,9 +61,13 @@ pub(crate) mod metric {
     pub(crate) const SERVER_DURATION: &str = "mcp.server.operation.duration";
     pub(crate) const CLIENT_DURATION: &str = "mcp.client.operation.duration";
     pub(crate) const SERVER_SESSION: &str = "mcp.server.session.duration";
+    pub(crate) const STORE_DURATION: &str = "db.client.operation.duration";
     pub(crate) const ACTIVE_REQUESTS: &str = "toolwire.server.active_requests";
     pub(crate) const REJECTIONS: &str = "toolwire.limit.rejections";
 }
+
+/// The bounds of the buckets of the durations of store calls, in seconds. They are those of the conventions for databases.
+pub(crate) const STORE_BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
 
 /// The bounds of the buckets of durations, in seconds.
 pub(crate) const DURATION_BOUNDS: [f64; 14] = [

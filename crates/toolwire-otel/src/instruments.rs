@@ -8,7 +8,7 @@ use opentelemetry::metrics::{Counter, Histogram, Meter, UpDownCounter};
 use opentelemetry::trace::{Span as _, SpanBuilder, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, InstrumentationScope};
 
-use crate::conventions::{DURATION_BOUNDS, SCHEMA_URL, SCOPE, metric};
+use crate::conventions::{DURATION_BOUNDS, SCHEMA_URL, SCOPE, STORE_BOUNDS, metric};
 use crate::first_rounds::FirstRounds;
 use crate::known_names::KnownNames;
 
@@ -47,6 +47,7 @@ pub(crate) struct Metrics {
     pub(crate) server_duration: Histogram<f64>,
     pub(crate) client_duration: Histogram<f64>,
     pub(crate) server_session: Histogram<f64>,
+    pub(crate) store_duration: Histogram<f64>,
     pub(crate) active_requests: UpDownCounter<i64>,
     pub(crate) rejections: Counter<u64>,
 }
@@ -151,6 +152,12 @@ impl Metrics {
                 metric::SERVER_SESSION,
                 "The duration of sessions, from their initialization to their end",
             ),
+            store_duration: meter
+                .f64_histogram(metric::STORE_DURATION)
+                .with_unit("s")
+                .with_description("The duration of requests of stores to their engine")
+                .with_boundaries(STORE_BOUNDS.to_vec())
+                .build(),
             active_requests: meter
                 .i64_up_down_counter(metric::ACTIVE_REQUESTS)
                 .with_unit("{request}")

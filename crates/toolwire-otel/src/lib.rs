@@ -32,6 +32,7 @@ mod recording;
 mod redaction;
 mod server;
 mod side;
+mod store_call;
 mod stream_opening;
 mod target;
 mod telemetry;

@@ -41,7 +41,7 @@ impl CountedStore {
         Self::Other,
     ];
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",
             Self::EventLog => "event_log",

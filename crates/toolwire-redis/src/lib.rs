@@ -51,6 +51,7 @@
 //! Redis replicates asynchronously: a failover can lose the last writes that were acknowledged.
 
 mod bus;
+mod call_observer;
 #[cfg(feature = "client")]
 mod client_cache;
 mod connect_error;
@@ -77,6 +78,7 @@ mod tls;
 mod tokens;
 
 pub use bus::RedisBus;
+pub use call_observer::{StoreCall, StoreCallEnd};
 #[cfg(feature = "client")]
 pub use client_cache::RedisCache;
 pub use connect_error::ConnectError;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toolwire::KeyRing;
 
+use crate::call_observer::{CallObserver, StoreCall, StoreCallEnd};
 use crate::sealing::Sealing;
 
 /// The options of [`Redis::connect`](crate::Redis::connect).
@@ -29,6 +30,7 @@ pub struct RedisOptions {
     pub(crate) proxy: crate::proxy::ProxyLimits,
     pub(crate) messages_per_mailbox: usize,
     pub(crate) bytes_per_mailbox: usize,
+    pub(crate) observer: Option<CallObserver>,
 }
 
 impl fmt::Debug for RedisOptions {
@@ -66,7 +68,30 @@ impl RedisOptions {
             proxy: crate::proxy::ProxyLimits::default(),
             messages_per_mailbox: 10_000,
             bytes_per_mailbox: 32 * 1024 * 1024,
+            observer: None,
         }
+    }
+
+    /// Calls a function for each request to the engine, for spans and histograms. It should not block. It returns a function
+    /// for the outcome. Default: only [`Redis::counters`](crate::Redis::counters) counts requests.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use toolwire_redis::RedisOptions;
+    ///
+    /// let options = RedisOptions::new("orders").with_call_observer(|call| {
+    ///     let (start, what) = (Instant::now(), format!("{} {}", call.operation, call.store));
+    ///     Box::new(move |outcome| eprintln!("{what}: {outcome} after {:?}", start.elapsed()))
+    /// });
+    /// # drop(options);
+    /// ```
+    #[must_use]
+    pub fn with_call_observer(
+        mut self,
+        observe: impl Fn(StoreCall<'_>) -> StoreCallEnd + Send + Sync + 'static,
+    ) -> Self {
+        self.observer = Some(CallObserver::new(observe));
+        self
     }
 
     /// Sets how long a command may wait for its response. Default: 500 ms.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use opentelemetry::Context;
+use opentelemetry::trace::{TraceContextExt as _, Tracer as _, TracerProvider as _};
 use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use toolwire::middleware::RateLimit;
@@ -44,8 +46,12 @@ impl Metered {
                     assert_eq!(metric.unit(), "s");
                     for point in histogram.data_points() {
                         let bounds: Vec<f64> = point.bounds().collect();
-                        assert_eq!(bounds.len(), 14, "{bounds:?}");
-                        assert_eq!((bounds[0], bounds[13]), (0.01, 300.0));
+                        let expected = match name {
+                            "db.client.operation.duration" => (9, 0.001, 10.0),
+                            _ => (14, 0.01, 300.0),
+                        };
+                        let found = (bounds.len(), bounds[0], bounds[bounds.len() - 1]);
+                        assert_eq!(found, expected, "{bounds:?}");
                         let count = i64::try_from(point.count()).expect("a small number");
                         series.push((point.attributes().cloned().collect(), count));
                     }
@@ -176,4 +182,41 @@ async fn uris_are_in_metrics_only_on_request() {
     let uris: BTreeSet<String> = uris.collect();
     let expected = ["_other", "note:today"].map(str::to_owned);
     assert_eq!(uris, BTreeSet::from(expected));
+}
+
+#[tokio::test]
+async fn store_calls_have_durations_and_spans_within_a_trace() {
+    let (traced, metered) = (Traced::new(), Metered::new());
+    let telemetry = traced.telemetry.clone();
+    let telemetry = telemetry.with_meter_provider(&metered.provider);
+    telemetry.store_call("redis", "bus", "PUBLISH")("ok");
+    assert!(traced.take().is_empty(), "a span without a trace");
+    let (work, parent) = {
+        let span = traced.provider.tracer("program").start("work");
+        let context = Context::new().with_span(span);
+        let id = context.span().span_context().span_id();
+        (context, id)
+    };
+    let guard = work.attach();
+    telemetry.store_call("redis", "sessions", "GET")("unavailable");
+    drop(telemetry.store_call("redis", "sessions", "GET"));
+    drop(guard);
+    let spans = traced.take();
+    let span = &spans[0];
+    assert_eq!((&*span.name, span.parent_span_id), ("GET sessions", parent));
+    assert_eq!(
+        attribute(&span.attributes, "db.system.name").as_deref(),
+        Some("redis")
+    );
+    assert_eq!(
+        attribute(&span.attributes, "error.type").as_deref(),
+        Some("unavailable")
+    );
+    let series = metered.series("db.client.operation.duration");
+    let errors: BTreeSet<_> = series
+        .iter()
+        .map(|(attributes, count)| (attribute(attributes, "error.type"), *count))
+        .collect();
+    let expected = [(None, 1), (Some("unavailable".to_owned()), 1)];
+    assert_eq!(errors, BTreeSet::from(expected), "{series:?}");
 }

@@ -22,6 +22,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use toolwire::store::StoreError;
 
+use crate::call_observer::{CallObserver, outcome_name};
 use crate::counters::{CountedStore, LiveCounters};
 use crate::{ConnectError, RedisOptions};
 pub(crate) use backoff::Backoff;
@@ -52,6 +53,7 @@ struct SharedConnection {
     in_flight: Semaphore,
     max_in_flight: usize,
     counters: LiveCounters,
+    observer: Option<CallObserver>,
 }
 
 #[derive(Clone)]
@@ -88,6 +90,7 @@ impl Connection {
                 in_flight: Semaphore::new(options.commands_in_flight),
                 max_in_flight: options.commands_in_flight,
                 counters: LiveCounters::default(),
+                observer: options.observer.clone(),
             }),
             store: CountedStore::Other,
         })
@@ -123,7 +126,13 @@ impl Connection {
         repeat: Repeat,
     ) -> Result<T, StoreError> {
         let start = Instant::now();
-        let outcome = self.send_uncounted(request.into(), repeat).await;
+        let request = request.into();
+        let observer = self.shared.observer.as_ref();
+        let end = observer.map(|observer| observer.start(self.store.name(), &request.operation()));
+        let outcome = self.send_uncounted(request, repeat).await;
+        if let Some(end) = end {
+            end(outcome_name(&outcome));
+        }
         let counters = &self.shared.counters;
         counters.count(self.store, &outcome, start.elapsed());
         outcome

@@ -1,7 +1,9 @@
 //! What can be sent to the engine.
 
+use std::borrow::Cow;
+
 use redis::aio::ConnectionLike;
-use redis::{Cmd, Pipeline, RedisResult, ScriptInvocation, Value};
+use redis::{Arg, Cmd, Pipeline, RedisResult, ScriptInvocation, Value};
 
 use crate::connection::fault::Fault;
 
@@ -15,6 +17,18 @@ pub(crate) enum Request<'a> {
 }
 
 impl Request<'_> {
+    /// Returns the name of the command.
+    pub(super) fn operation(&self) -> Cow<'_, str> {
+        match self {
+            Self::Command(command) => match command.args_iter().next() {
+                Some(Arg::Simple(name)) => String::from_utf8_lossy(name),
+                _ => Cow::Borrowed("unknown"),
+            },
+            Self::Script(_) => Cow::Borrowed("EVALSHA"),
+            Self::Commands(_) => Cow::Borrowed("PIPELINE"),
+        }
+    }
+
     /// Sends the request on a connection.
     pub(super) async fn send_one(
         &self,

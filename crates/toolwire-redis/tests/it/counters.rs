@@ -1,9 +1,11 @@
 //! The counters of a connection.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolwire::Principal;
 use toolwire::store::{Bus as _, SessionStore as _};
+use toolwire_redis::RedisOptions;
 
 use crate::engine::Engine;
 
@@ -48,4 +50,28 @@ async fn calls_and_messages_are_counted() {
         .find(|calls| calls.store == "sessions");
     let failed = failed.unwrap();
     assert_eq!(failed.unavailable + failed.unknown, 1, "{failed:?}");
+}
+
+#[tokio::test]
+async fn observer_sees_each_request_and_its_outcome() {
+    let mut engine = Engine::start();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let options = RedisOptions::new("test").with_call_observer(move |call| {
+        let (sink, what) = (Arc::clone(&sink), (call.store, call.operation.to_owned()));
+        Box::new(move |outcome| sink.lock().unwrap().push((what, outcome)))
+    });
+    let redis = engine.connect_with(options).await;
+    seen.lock().unwrap().clear();
+    let sessions = redis.sessions();
+    let owner = Principal::anonymous();
+    sessions.load("a", &owner, TTL, None).await.unwrap();
+    engine.kill();
+    assert!(sessions.load("a", &owner, TTL, None).await.is_err());
+    let seen = seen.lock().unwrap();
+    let stores: Vec<&str> = seen.iter().map(|((store, _), _)| *store).collect();
+    assert_eq!(stores, ["sessions", "sessions"], "{seen:?}");
+    assert_eq!(seen[0].1, "ok");
+    assert!(["unavailable", "unknown"].contains(&seen[1].1), "{seen:?}");
+    assert!(seen.iter().all(|((_, operation), _)| !operation.is_empty()));
 }
