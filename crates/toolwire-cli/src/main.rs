@@ -22,6 +22,7 @@ mod legacy_servers;
 mod listen_arguments;
 mod logging;
 mod own_program;
+mod page_server;
 mod proxy_arguments;
 mod record;
 mod record_arguments;

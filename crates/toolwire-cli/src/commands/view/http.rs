@@ -1,6 +1,5 @@
 //! The two origins of a view: the host page, and the frames.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,25 +14,22 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue, ORIGIN,
 };
 use hyper::header::{REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use crate::commands::view::loaded_view::LoadedView;
+use crate::page_server::{PageLimits, serve};
 
 /// The maximum size of a message of the host page in bytes. It is that of a message of a view, and some more.
 const MAX_BODY: usize = 4 * 1024 * 1024 + 1024;
 
-/// The maximum number of connections per origin.
-const MAX_CONNECTIONS: usize = 64;
-
-/// How long a connection may take for the headers of a request.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The limits of an origin.
+const LIMITS: PageLimits = PageLimits {
+    connections: 64,
+    header_timeout: Duration::from_secs(30),
+    request_timeout: None,
+};
 
 type PageResponse = Response<Full<Bytes>>;
 
@@ -70,50 +66,15 @@ impl ViewListeners {
     pub(super) async fn run(&self) {
         let (host, frames) = (Arc::clone(&self.pages), Arc::clone(&self.pages));
         tokio::join!(
-            serve(&self.host, move |request| {
+            serve(&self.host, LIMITS, move |request| {
                 let pages = Arc::clone(&host);
                 async move { pages.host_response(request).await }
             }),
-            serve(&self.frames, move |request| {
+            serve(&self.frames, LIMITS, move |request| {
                 let pages = Arc::clone(&frames);
                 async move { pages.frame_response(&request) }
             }),
         );
-    }
-}
-
-/// Accepts connections until the future is dropped, which also closes them.
-async fn serve<F, Fut>(listener: &TcpListener, respond: F)
-where
-    F: Fn(Request<Incoming>) -> Fut + Clone + Send + 'static,
-    Fut: Future<Output = PageResponse> + Send + 'static,
-{
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let mut connections = JoinSet::new();
-    loop {
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
-            return;
-        };
-        let Ok((stream, _)) = listener.accept().await else {
-            // The process has too many open files. Another connection may end meanwhile.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        let respond = respond.clone();
-        connections.spawn(async move {
-            let service = service_fn(move |request| {
-                let response = respond(request);
-                async move { Ok::<_, Infallible>(response.await) }
-            });
-            let mut server = http1::Builder::new();
-            server
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIMEOUT);
-            // A browser closes connections at any time.
-            let _ = server.serve_connection(TokioIo::new(stream), service).await;
-            drop(permit);
-        });
     }
 }
 

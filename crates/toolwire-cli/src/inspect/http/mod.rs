@@ -7,34 +7,30 @@ mod event_stream;
 mod page;
 mod response;
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use crate::failure::{Exit, Failure};
 use crate::inspect::http::access::Access;
 use crate::inspect::http::response::PageResponse;
 use crate::inspect::inspector::Inspector;
+use crate::page_server::{PageLimits, serve};
 
 /// The ports that are tried before a random one, so that the address is often the same.
 const PORTS: std::ops::Range<u16> = 6280..6300;
 
-/// The maximum number of connections.
-const MAX_CONNECTIONS: usize = 64;
-
-/// How long a connection may take for the headers of a request.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The limits of the page.
+const LIMITS: PageLimits = PageLimits {
+    connections: 64,
+    header_timeout: Duration::from_secs(30),
+    request_timeout: None,
+};
 
 /// The listener of the page.
 pub(super) struct PageListener {
@@ -73,33 +69,12 @@ impl PageListener {
 
     /// Serves until the future is dropped, which also closes all connections.
     pub(super) async fn run(self, inspector: &Arc<Inspector>) {
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let mut connections = JoinSet::new();
-        loop {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
-                return;
-            };
-            let Ok((stream, _)) = self.listener.accept().await else {
-                // The process has too many open files. Another connection may end meanwhile.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            while connections.try_join_next().is_some() {}
-            let (inspector, access) = (Arc::clone(inspector), Arc::clone(&self.access));
-            connections.spawn(async move {
-                let service = service_fn(move |request| {
-                    let (inspector, access) = (Arc::clone(&inspector), Arc::clone(&access));
-                    async move { Ok::<_, Infallible>(respond(request, &inspector, &access).await) }
-                });
-                let mut server = http1::Builder::new();
-                server
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEADER_TIMEOUT);
-                // A browser closes connections at any time.
-                let _ = server.serve_connection(TokioIo::new(stream), service).await;
-                drop(permit);
-            });
-        }
+        let (inspector, access) = (Arc::clone(inspector), self.access);
+        let respond = move |request| {
+            let (inspector, access) = (Arc::clone(&inspector), Arc::clone(&access));
+            async move { respond(request, &inspector, &access).await }
+        };
+        serve(&self.listener, LIMITS, respond).await;
     }
 }
 
