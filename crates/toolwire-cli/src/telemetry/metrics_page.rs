@@ -1,31 +1,27 @@
 //! The page `/metrics`, for Prometheus.
 
-use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::failure::{Exit, Failure};
+use crate::page_server::{PageLimits, serve};
 use crate::telemetry::providers::metrics_text;
 
-/// The maximum number of connections at a time. Others wait.
-const MAX_CONNECTIONS: usize = 16;
-
-/// How long a client may take to send its headers.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The limits of the page.
+const LIMITS: PageLimits = PageLimits {
+    connections: 16,
+    header_timeout: Duration::from_secs(10),
+    request_timeout: Some(Duration::from_secs(30)),
+};
 
 /// A running page. Dropping the value ends it.
 #[derive(Debug)]
@@ -63,46 +59,21 @@ impl MetricsPage {
         // The command also runs if standard error is closed.
         let _ = writeln!(std::io::stderr(), "metrics at http://{bound}/metrics");
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener));
+        serving.spawn(async move {
+            let respond = move |request| async move { respond(&request, is_open) };
+            serve(&listener, LIMITS, respond).await;
+        });
         Ok(Self { _serving: serving })
     }
 }
 
-/// Accepts connections until the future is dropped, which also closes them.
-async fn serve(listener: TcpListener) {
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let mut connections = JoinSet::new();
-    loop {
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
-            return;
-        };
-        let Ok((stream, _)) = listener.accept().await else {
-            // The process has too many open files. Another connection may end meanwhile.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        while connections.try_join_next().is_some() {}
-        connections.spawn(async move {
-            let service =
-                service_fn(|request| async move { Ok::<_, Infallible>(respond(&request).await) });
-            let mut server = http1::Builder::new();
-            server
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIMEOUT)
-                .keep_alive(false);
-            // A client closes connections at any time.
-            let _ = server.serve_connection(TokioIo::new(stream), service).await;
-            drop(permit);
-        });
-    }
-}
-
-async fn respond(request: &Request<Incoming>) -> Response<Full<Bytes>> {
+fn respond(request: &Request<Incoming>, is_open: bool) -> Response<Full<Bytes>> {
     let host = request
         .headers()
         .get(HOST)
         .and_then(|host| host.to_str().ok());
-    if !host.is_some_and(is_address) {
+    // Other machines may know this one by any name.
+    if !is_open && !host.is_some_and(is_address) {
         return page(
             StatusCode::FORBIDDEN,
             "use the address of the page, not a name\n",
@@ -113,10 +84,9 @@ async fn respond(request: &Request<Incoming>) -> Response<Full<Bytes>> {
         (_, "/metrics") => return page(StatusCode::METHOD_NOT_ALLOWED, "use GET\n"),
         _ => return page(StatusCode::NOT_FOUND, "the metrics are at /metrics\n"),
     }
-    // Collecting blocks until all exporters are done.
-    match tokio::task::spawn_blocking(metrics_text).await {
-        Ok(Some(text)) => page(StatusCode::OK, text),
-        _ => page(StatusCode::SERVICE_UNAVAILABLE, "there are no metrics\n"),
+    match metrics_text() {
+        Some(text) => page(StatusCode::OK, text),
+        None => page(StatusCode::SERVICE_UNAVAILABLE, "there are no metrics\n"),
     }
 }
 

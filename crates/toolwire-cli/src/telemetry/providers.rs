@@ -1,8 +1,9 @@
 //! The providers of OpenTelemetry, from the environment.
 
-use std::env;
-use std::sync::{Arc, OnceLock};
+use std::io::Write as _;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
+use std::{env, thread};
 
 use opentelemetry_otlp::{MetricExporter, SpanExporter, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
@@ -18,8 +19,9 @@ use crate::telemetry::prometheus::PrometheusText;
 /// How long the exit waits until the last spans and metrics are exported.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How often the text of the metrics is written without a request for it.
-const TEXT_INTERVAL: Duration = Duration::from_secs(3600);
+/// How often the text of the metrics is written. A request for it gets the last one: collecting for each request would
+/// also export the metrics to the collector, and wait for it.
+const TEXT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The providers of this program.
 struct Providers {
@@ -57,26 +59,42 @@ pub(crate) fn start(has_page: bool) {
     let _ = PROVIDERS.set(providers);
 }
 
-/// Exports what is left. Blocks for at most a few seconds.
+/// Exports what is left. Blocks for at most three seconds.
 pub(crate) fn stop() {
     let Some(providers) = PROVIDERS.get() else {
         return;
     };
-    // A collector that does not respond must not change the exit code of the command.
-    if let Some(traces) = &providers.traces {
-        let _ = traces.shutdown_with_timeout(STOP_TIMEOUT);
+    // A collector that does not respond must not change the exit code of the command, or delay the exit for longer.
+    let (ended, endings) = mpsc::channel::<()>();
+    let (traces, metrics) = (providers.traces.clone(), providers.metrics.clone());
+    if let Some(traces) = traces {
+        end(ended.clone(), move || {
+            let _ = traces.shutdown_with_timeout(STOP_TIMEOUT);
+        });
     }
-    if let Some(metrics) = &providers.metrics {
-        let _ = metrics.shutdown_with_timeout(STOP_TIMEOUT);
+    if let Some(metrics) = metrics {
+        end(ended.clone(), move || {
+            let _ = metrics.shutdown_with_timeout(STOP_TIMEOUT);
+        });
     }
+    drop(ended);
+    // Nothing is sent: the channel closes when both threads are done.
+    let _ = endings.recv_timeout(STOP_TIMEOUT);
+}
+
+/// Runs a function in a thread that owns a sender as long as it runs.
+fn end(running: mpsc::Sender<()>, function: impl FnOnce() + Send + 'static) {
+    // Without a thread, what is left is not exported.
+    let _ = thread::Builder::new().spawn(move || {
+        function();
+        drop(running);
+    });
 }
 
 /// Returns the metrics as text, or `None` if they are not collected for a page.
 pub(super) fn metrics_text() -> Option<String> {
     let providers = PROVIDERS.get()?;
     let text = providers.text.as_ref()?;
-    // The text of the last collection is better than none.
-    let _ = providers.metrics.as_ref()?.force_flush();
     Some(text.get())
 }
 
@@ -157,7 +175,11 @@ fn metrics(is_exported: bool, text: Option<PrometheusText>) -> Option<SdkMeterPr
 
 /// Reports an exporter that cannot be created. The command runs without it.
 fn report(what: &str, error: &dyn std::error::Error) {
-    eprintln!("toolwire: {what} are not exported: {error}; check the variables OTEL_*");
+    // The command also runs if standard error is closed.
+    let _ = writeln!(
+        std::io::stderr(),
+        "toolwire: {what} are not exported: {error}; check the variables OTEL_*"
+    );
 }
 
 /// Returns the description of this process. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence.

@@ -5,7 +5,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tokio::process::Command;
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::types::Tool;
+use toolwire::{ProtocolVersion, RequestContext, Server, ToolHandler, TraceContext};
 
 use crate::client::run_command;
 use crate::http::HttpDemo;
@@ -72,14 +76,14 @@ impl Collector {
             .collect()
     }
 
-    /// Waits for the spans of a call through a relay, and returns them from the outermost to the innermost.
-    async fn wait_for_call(&self) -> Vec<ReceivedSpan> {
+    /// Waits for this number of spans of a call through a relay, and returns them from the outermost to the innermost.
+    async fn wait_for_call(&self, count: usize) -> Vec<ReceivedSpan> {
         let start = Instant::now();
         loop {
             let spans = self.spans.lock().expect("no panic").clone();
             let calls = spans.iter().filter(|span| span.name == "tools/call add");
             let calls: Vec<ReceivedSpan> = calls.cloned().collect();
-            if calls.len() >= 4 {
+            if calls.len() >= count {
                 return in_order(calls);
             }
             assert!(start.elapsed() < TIMEOUT, "{spans:?}");
@@ -221,7 +225,46 @@ async fn three_processes_on_stdio_have_one_trace() {
     command.args(["--", PROGRAM, "demo", "--stdio"]);
     let output = run_command(command).await.json();
     assert_eq!(output["structuredContent"]["sum"], 3, "{output}");
-    assert_one_trace(&collector.wait_for_call().await);
+    assert_one_trace(&collector.wait_for_call(4).await);
+}
+
+#[tokio::test]
+async fn legacy_client_of_a_modern_server_has_one_trace() {
+    let collector = Collector::start();
+    // The server is in this process. It has no spans, but it sees the one of the proxy.
+    let (sender, mut parents) = tokio::sync::mpsc::unbounded_channel();
+    let descriptor = Tool::new("add", json!({"type": "object"}));
+    let add = ToolHandler::raw(descriptor, move |context: RequestContext, _| {
+        let trace = TraceContext::from_meta(context.meta());
+        let _ = sender.send(trace.parent_id().map(str::to_owned));
+        async { "3" }
+    });
+    let server = Server::new("modern", "1.0.0")
+        .with_versions([ProtocolVersion::V2026_07_28])
+        .tool(add);
+    let options = HttpOptions::new().without_signals().without_start_message();
+    let listener = HttpListener::bind(server, "127.0.0.1:0", options).await;
+    let listener = listener.expect("a listener");
+    let url = listener.url().to_owned();
+    let serving = tokio::spawn(listener.run());
+    let mut command = toolwire(&["call", "--json", "add", "--era", "legacy"]);
+    collector.observe(&mut command);
+    command.args(collector.arguments());
+    command.args(["--", PROGRAM, "proxy", &url]);
+    let output = run_command(command).await.json();
+    assert_eq!(output["content"][0]["text"], "3", "{output}");
+    let spans = collector.wait_for_call(3).await;
+    let kinds: Vec<u64> = spans.iter().map(|span| span.kind).collect();
+    assert_eq!(kinds, [3, 2, 3], "{spans:?}");
+    assert!(spans.iter().all(|span| span.trace == spans[0].trace));
+    let parent = parents.recv().await.flatten().expect("a parent");
+    let last: String = spans[2]
+        .id
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(parent, last);
+    serving.abort();
 }
 
 #[tokio::test]
@@ -237,7 +280,7 @@ async fn three_processes_over_http_have_one_trace() {
     collector.observe(&mut call);
     let output = run_command(call).await.json();
     assert_eq!(output["structuredContent"]["sum"], 3, "{output}");
-    assert_one_trace(&collector.wait_for_call().await);
+    assert_one_trace(&collector.wait_for_call(4).await);
 }
 
 /// Requests a page, and returns the status and the body.
@@ -276,13 +319,22 @@ async fn proxy_serves_metrics() {
         .expect("the address");
     let call = toolwire(&["call", &proxy.url(), "add", "a=1", "b=2", "--json"]);
     run_command(call).await.json();
-    let (status, text) = get(address, "/metrics", address).await;
-    assert_eq!(status, "200");
-    let count = text.lines().find(|line| {
-        line.starts_with("mcp_server_operation_duration_seconds_count{")
-            && line.contains(r#"gen_ai_tool_name="add""#)
-    });
-    assert!(count.is_some_and(|count| count.ends_with(" 1")), "{text}");
+    let start = Instant::now();
+    let text = loop {
+        let (status, text) = get(address, "/metrics", address).await;
+        assert_eq!(status, "200");
+        let count = text.lines().find(|line| {
+            line.starts_with("mcp_server_operation_duration_seconds_count{")
+                && line.contains(r#"gen_ai_tool_name="add""#)
+        });
+        // The page has the text of the last collection.
+        if let Some(count) = count {
+            assert!(count.ends_with(" 1"), "{text}");
+            break text;
+        }
+        assert!(start.elapsed() < TIMEOUT, "{text}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
     assert!(
         text.contains("mcp_client_operation_duration_seconds_bucket"),
         "{text}"
