@@ -1,12 +1,14 @@
 //! The middleware of a client.
 
+use std::time::Instant;
+
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
 use serde::Deserialize;
-use toolwire::client_middleware::{ClientMiddleware, ClientNext, ClientRequest};
+use toolwire::client_middleware::{ClientMiddleware, ClientNext, ClientRequest, ConnectionEnd};
 use toolwire::types::{Meta, meta_key};
-use toolwire::{BoxFuture, Error, RawJson, TraceContext};
+use toolwire::{BoxFuture, ConnectionInfo, Error, ProtocolVersion, RawJson, TraceContext};
 
 use crate::attributes::{add_request, connection_attributes};
 use crate::conventions::attribute;
@@ -18,7 +20,7 @@ use crate::recording::{Recording, Start};
 use crate::side::Side;
 use crate::stream_opening::Opening;
 use crate::target::{Target, is_stream, may_ask_input};
-use crate::telemetry::{Telemetry, TelemetryMode, ToolSpan};
+use crate::telemetry::{Settings, Telemetry, TelemetryMode, ToolSpan};
 
 impl ClientMiddleware for Telemetry {
     fn handle<'a>(
@@ -40,6 +42,21 @@ impl ClientMiddleware for Telemetry {
 
     fn handles_every_request(&self) -> bool {
         true
+    }
+
+    fn connected(
+        &self,
+        version: ProtocolVersion,
+        connection: &ConnectionInfo,
+    ) -> Option<ConnectionEnd> {
+        let is_recorded =
+            self.settings.mode == TelemetryMode::SpansAndMetrics && !self.instruments.is_inactive();
+        is_recorded.then(|| -> ConnectionEnd {
+            let attributes = server_attributes(&self.settings, connection, version);
+            let sessions = self.instruments.metrics().client_session.clone();
+            let start = Instant::now();
+            Box::new(move || sessions.record(start.elapsed().as_secs_f64(), &attributes))
+        })
     }
 }
 
@@ -77,13 +94,7 @@ impl Telemetry {
             Round::first()
         };
         let connection = request.connection();
-        let mut metric_attributes =
-            connection_attributes(&self.settings, Some(connection), request.version());
-        if let Some(address) = &connection.peer_address {
-            metric_attributes.push(KeyValue::new(attribute::SERVER_ADDRESS, address.clone()));
-            let port = connection.peer_port.map(i64::from);
-            metric_attributes.extend(port.map(|port| KeyValue::new(attribute::SERVER_PORT, port)));
-        }
+        let metric_attributes = server_attributes(&self.settings, connection, request.version());
         let mut attributes = metric_attributes.clone();
         let number = (is_retry && may_ask_input(&method)).then_some(round.number);
         let arguments = || request.arguments();
@@ -132,6 +143,21 @@ impl Telemetry {
             && context.span().span_context().is_valid();
         (is_current && is_reused).then_some(context)
     }
+}
+
+/// Returns the attributes of a connection to a server.
+fn server_attributes(
+    settings: &Settings,
+    connection: &ConnectionInfo,
+    version: ProtocolVersion,
+) -> Vec<KeyValue> {
+    let mut attributes = connection_attributes(settings, Some(connection), version);
+    if let Some(address) = &connection.peer_address {
+        attributes.push(KeyValue::new(attribute::SERVER_ADDRESS, address.clone()));
+        let port = connection.peer_port.map(i64::from);
+        attributes.extend(port.map(|port| KeyValue::new(attribute::SERVER_PORT, port)));
+    }
+    attributes
 }
 
 /// Records the opening of a stream: until the server acknowledges it. The stream itself may be open for hours.

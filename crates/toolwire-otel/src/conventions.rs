@@ -61,6 +61,7 @@ pub(crate) mod metric {
     pub(crate) const SERVER_DURATION: &str = "mcp.server.operation.duration";
     pub(crate) const CLIENT_DURATION: &str = "mcp.client.operation.duration";
     pub(crate) const SERVER_SESSION: &str = "mcp.server.session.duration";
+    pub(crate) const CLIENT_SESSION: &str = "mcp.client.session.duration";
     pub(crate) const STORE_DURATION: &str = "db.client.operation.duration";
     pub(crate) const ACTIVE_REQUESTS: &str = "toolwire.server.active_requests";
     pub(crate) const REJECTIONS: &str = "toolwire.limit.rejections";

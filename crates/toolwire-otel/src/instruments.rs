@@ -47,6 +47,7 @@ pub(crate) struct Metrics {
     pub(crate) server_duration: Histogram<f64>,
     pub(crate) client_duration: Histogram<f64>,
     pub(crate) server_session: Histogram<f64>,
+    pub(crate) client_session: Histogram<f64>,
     pub(crate) store_duration: Histogram<f64>,
     pub(crate) active_requests: UpDownCounter<i64>,
     pub(crate) rejections: Counter<u64>,
@@ -151,6 +152,10 @@ impl Metrics {
             server_session: duration(
                 metric::SERVER_SESSION,
                 "The duration of sessions, from their initialization to their end",
+            ),
+            client_session: duration(
+                metric::CLIENT_SESSION,
+                "The duration of connections to servers, from their negotiation to their end",
             ),
             store_duration: meter
                 .f64_histogram(metric::STORE_DURATION)

@@ -113,8 +113,14 @@ async fn durations_have_the_method_the_name_and_the_error() {
     }
     let active = back.series("toolwire.server.active_requests");
     assert!(active.iter().all(|(_, value)| *value == 0), "{active:?}");
+    assert!(front.series("mcp.client.session.duration").is_empty());
     client.close().await;
     drop(client);
+    let sessions = front.series("mcp.client.session.duration");
+    let [(attributes, 1)] = &sessions[..] else {
+        panic!("{sessions:?}");
+    };
+    assert!(attribute(attributes, "mcp.protocol.version").is_some());
     drop(server);
     let has_session = || !back.series("mcp.server.session.duration").is_empty();
     until("session", has_session).await;

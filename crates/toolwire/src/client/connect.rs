@@ -20,6 +20,7 @@ use toolwire_types::{
 use crate::client::cache::Cache;
 use crate::client::config::ClientConfig;
 use crate::client::connect_deadline::ConnectDeadline;
+use crate::client::connection_ends::ConnectionEnds;
 use crate::client::handlers::ClientHandlers;
 use crate::client::incoming::IncomingMessages;
 use crate::client::middleware::{ClientNext, ClientRequest, SendRequest, SentId};
@@ -87,13 +88,16 @@ impl Connecting<'_> {
         match started {
             Ok(detected) => {
                 opened.is_ready = true;
+                let version = detected.era.version();
+                let middleware = self.config.middleware.as_ref();
                 Ok(ActiveConnection {
                     transport: Arc::clone(&opened.transport),
                     incoming: Arc::clone(&opened.incoming),
                     era: detected.era,
                     probe_failed: detected.probe_failed,
-                    meta: self.meta(detected.era.version()),
+                    meta: self.meta(version),
                     server: detected.server.map(Arc::new),
+                    ends: ConnectionEnds::of(middleware, version, self.connection),
                 })
             }
             Err(error) => {

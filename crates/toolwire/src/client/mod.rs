@@ -11,6 +11,7 @@ mod call;
 pub(crate) mod config;
 mod connect;
 mod connect_deadline;
+mod connection_ends;
 #[cfg(feature = "events")]
 mod events;
 #[cfg(test)]
@@ -245,6 +246,7 @@ impl Client {
         self.shared.task_cancellations.sent(grace).await;
         session.transport.close().await;
         session.incoming.close();
+        session.ends.run();
     }
 
     pub(crate) fn session(&self) -> Arc<ActiveConnection> {

@@ -10,6 +10,7 @@ use toolwire_types::{
     DiscoverResult, Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, meta_key,
 };
 
+use crate::client::connection_ends::ConnectionEnds;
 use crate::client::incoming::IncomingMessages;
 use crate::client::transport::ClientTransport;
 
@@ -23,6 +24,7 @@ pub(crate) struct ActiveConnection {
     pub(crate) probe_failed: bool,
     pub(crate) meta: RequestMeta,
     pub(crate) server: Option<Arc<ServerDetails>>,
+    pub(crate) ends: ConnectionEnds,
 }
 
 impl ActiveConnection {

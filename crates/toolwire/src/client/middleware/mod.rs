@@ -16,9 +16,9 @@ mod send_once;
 
 use std::sync::Arc;
 
-use toolwire_types::RawJson;
+use toolwire_types::{ProtocolVersion, RawJson};
 
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, ConnectionInfo};
 use crate::error::Error;
 
 pub use from_fn::{from_fn, from_fn_with};
@@ -87,7 +87,20 @@ pub trait ClientMiddleware: Send + Sync + 'static {
     fn handles_every_request(&self) -> bool {
         false
     }
+
+    /// Is called when the client has connected. Returns a function that is called when the connection ends: when the client
+    /// closes it, replaces it by another one, or is dropped. Default: nothing.
+    fn connected(
+        &self,
+        _version: ProtocolVersion,
+        _connection: &ConnectionInfo,
+    ) -> Option<ConnectionEnd> {
+        None
+    }
 }
+
+/// A function that is called when the connection of a client ends.
+pub type ConnectionEnd = Box<dyn FnOnce() + Send>;
 
 impl<M: ClientMiddleware + ?Sized> ClientMiddleware for Arc<M> {
     fn handle<'a>(
@@ -100,6 +113,14 @@ impl<M: ClientMiddleware + ?Sized> ClientMiddleware for Arc<M> {
 
     fn handles_every_request(&self) -> bool {
         M::handles_every_request(self)
+    }
+
+    fn connected(
+        &self,
+        version: ProtocolVersion,
+        connection: &ConnectionInfo,
+    ) -> Option<ConnectionEnd> {
+        M::connected(self, version, connection)
     }
 }
 
