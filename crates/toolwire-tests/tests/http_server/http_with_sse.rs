@@ -1,6 +1,6 @@
 //! The deprecated HTTP+SSE transport of 2024-11-05: one event stream to read, one endpoint to post to.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -165,6 +165,27 @@ async fn cancelled_request_gets_no_response() {
     assert_eq!(within(received.recv()).await, Some("dropped"));
     client.send(ping(2)).await;
     client.expect(result_response(2, json!({}))).await;
+}
+
+#[tokio::test]
+async fn access_log_has_the_method_and_the_name_of_a_message() {
+    let records = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&records);
+    let options = HttpOptions::new()
+        .with_http_sse()
+        .with_access_log(move |record| sink.lock().unwrap().push(record.clone()));
+    let mut client = HttpSseClient::connect(&HttpService::new(server(), options)).await;
+    client.initialize(json!({})).await;
+    client.send(call(5, "missing")).await;
+    assert_eq!(client.receive().await["id"], 5);
+    let has_call = || {
+        let records = records.lock().unwrap();
+        records.iter().any(|record| {
+            record.method.as_deref() == Some("tools/call")
+                && record.name.as_deref() == Some("missing")
+        })
+    };
+    until(has_call).await;
 }
 
 #[tokio::test]
