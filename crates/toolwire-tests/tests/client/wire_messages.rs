@@ -1,4 +1,4 @@
-//! The listener for every message of a client.
+//! The listeners for every message of a client.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -67,11 +67,19 @@ async fn listener_gets_every_message_in_both_directions() {
 }
 
 #[tokio::test]
-async fn panic_of_the_listener_affects_no_call() {
-    let builder = Client::builder("test", "1.0.0").on_wire_message(|_| panic!("the listener"));
+async fn panic_of_a_listener_affects_no_call_and_no_other_listener() {
+    let (builder, first) = listening();
+    let later = Seen::default();
+    let listener = Arc::clone(&later);
+    let builder = builder
+        .on_wire_message(|_| panic!("the listener"))
+        .on_wire_message(move |message| lock(&listener).push((message.is_sent, Value::Null)));
     let (client, mut server) = ScriptedServer::connect(builder, ProtocolVersion::V2026_07_28).await;
     let call = tokio::spawn(client.call_tool("add", json!({})).into_future());
     let request = server.expect("tools/call").await;
     server.respond(&request, json!({"content": []})).await;
     call.await.unwrap().unwrap();
+    let count = lock(&first).len();
+    assert!(count > 0);
+    assert_eq!(lock(&later).len(), count);
 }

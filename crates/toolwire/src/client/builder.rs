@@ -21,7 +21,7 @@ use toolwire_types::{
 use crate::client::config::{ClientConfig, ClientLimits};
 use crate::client::handlers::{RootList, boxed_handler, request_handler};
 use crate::client::middleware::ClientMiddleware;
-use crate::client::wire_listener::{WireListener, WireMessage};
+use crate::client::wire_listeners::WireMessage;
 
 /// A builder for [`Client`](crate::client::Client). Clone it to connect to several servers with the same options.
 ///
@@ -259,9 +259,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the listener for every message that the client sends or receives, on all its connections.
+    /// Adds a listener for every message that the client sends or receives, on all its connections.
     ///
-    /// The listener runs in the task that sends or reads, so it must not block.
+    /// Listeners are called in the order in which they were added. They run in the task that sends or reads, so they must
+    /// not block.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -283,7 +284,7 @@ impl ClientBuilder {
         mut self,
         listener: impl Fn(WireMessage<'_>) + Send + Sync + 'static,
     ) -> Self {
-        self.config.handlers.wire = WireListener::new(listener);
+        self.config.handlers.wire.add(listener);
         self
     }
 

@@ -29,7 +29,7 @@ use toolwire_types::{
 
 #[cfg(feature = "relay")]
 use crate::client::relay_messages::RelayMessages;
-use crate::client::wire_listener::WireListener;
+use crate::client::wire_listeners::WireListeners;
 use crate::engine::{BoxFuture, CatchPanic, warn_about_request};
 use crate::sync::lock;
 
@@ -69,7 +69,7 @@ pub(crate) struct ClientHandlers {
     #[cfg(feature = "relay")]
     pub(crate) relay: Option<Arc<dyn RelayMessages>>,
     /// Gets every message of the connections, in addition to all other handlers.
-    pub(crate) wire: WireListener,
+    pub(crate) wire: WireListeners,
 }
 
 /// The roots that the server may list. They are replaced as a whole.

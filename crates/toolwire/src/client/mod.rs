@@ -56,7 +56,7 @@ pub(crate) mod user_interaction;
 mod views;
 #[cfg(all(feature = "events", feature = "http-client"))]
 mod webhooks;
-pub(crate) mod wire_listener;
+pub(crate) mod wire_listeners;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -94,7 +94,7 @@ pub use skills::LoadedSkill;
 pub use tasks::{Called, TaskHandle};
 #[cfg(all(feature = "events", feature = "http-client"))]
 pub use webhooks::{WebhookEvent, WebhookItem, WebhookReceiver, WebhookSubscription};
-pub use wire_listener::WireMessage;
+pub use wire_listeners::WireMessage;
 
 /// A connection to one server. Clones share it. It ends with the last clone or with [`close`](Self::close).
 ///

@@ -9,7 +9,7 @@ use crate::client::config::ClientLimits;
 use crate::client::http::HttpClient;
 use crate::client::incoming::IncomingMessages;
 use crate::client::transport::{ClientTransport, Connect};
-use crate::client::wire_listener::WireListener;
+use crate::client::wire_listeners::WireListeners;
 use crate::client::{Client, ClientBuilder};
 use crate::engine::{BoxFuture, ConnectionInfo};
 use crate::error::Error;
@@ -65,7 +65,7 @@ impl ClientBuilder {
                 uri,
                 headers: self.http.headers,
                 message_bytes: self.config.limits.message_bytes,
-                wire: WireListener::default(),
+                wire: WireListeners::default(),
             },
             limits: self.config.limits.clone(),
         };
@@ -176,7 +176,7 @@ mod tests {
             uri: "https://example.com/mcp?key=secret".parse().unwrap(),
             headers,
             message_bytes: 1,
-            wire: WireListener::default(),
+            wire: WireListeners::default(),
         };
         let shown = format!("{endpoint:?}");
         assert!(shown.contains("https://example.com/mcp"), "{shown}");

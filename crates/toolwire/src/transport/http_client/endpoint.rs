@@ -12,7 +12,7 @@ use toolwire_proto::requests::is_repeatable;
 use toolwire_types::ProtocolVersion;
 
 use crate::client::http::{ClientBody, HttpClient};
-use crate::client::wire_listener::WireListener;
+use crate::client::wire_listeners::WireListeners;
 use crate::error::Error;
 use crate::transport::http_client::hyper_client::Repeatable;
 use crate::transport::http_client::redirect;
@@ -27,7 +27,7 @@ pub(super) struct RemoteEndpoint {
     /// The maximum number of bytes of a received message.
     pub(super) message_bytes: usize,
     /// Gets each message that is sent, unless the owner of the endpoint reports them itself.
-    pub(super) wire: WireListener,
+    pub(super) wire: WireListeners,
 }
 
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");

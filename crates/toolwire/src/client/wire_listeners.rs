@@ -1,4 +1,4 @@
-//! A listener for every message of a client, for example to record a connection.
+//! Listeners for every message of a client, for example to record a connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub struct WireMessage<'a> {
 
 type Listener = dyn Fn(WireMessage<'_>) + Send + Sync;
 
-/// The registered listener, if there is one.
+/// The registered listeners, in the order in which they are called.
 #[derive(Clone, Default)]
-pub(crate) struct WireListener(Option<Arc<Listener>>);
+pub(crate) struct WireListeners(Vec<Arc<Listener>>);
 
-impl WireListener {
-    pub(crate) fn new(listener: impl Fn(WireMessage<'_>) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(listener)))
+impl WireListeners {
+    pub(crate) fn add(&mut self, listener: impl Fn(WireMessage<'_>) + Send + Sync + 'static) {
+        self.0.push(Arc::new(listener));
     }
 
     /// Reports a message that is sent.
@@ -42,36 +42,35 @@ impl WireListener {
         self.call(false, bytes, stream);
     }
 
-    /// Returns a sender that reports its messages to the listener. Without a listener, returns the sender itself.
+    /// Returns a sender that reports its messages to the listeners. Without listeners, returns the sender itself.
     pub(crate) fn around(&self, sender: Arc<dyn SendMessage>) -> Arc<dyn SendMessage> {
-        match &self.0 {
-            Some(_) => Arc::new(ListenedSender {
-                sender,
-                listener: self.clone(),
-            }),
-            None => sender,
+        if self.0.is_empty() {
+            return sender;
         }
+        Arc::new(ListenedSender {
+            sender,
+            listeners: self.clone(),
+        })
     }
 
     fn call(&self, is_sent: bool, bytes: &[u8], stream: Option<&RequestId>) {
-        let Some(listener) = &self.0 else { return };
         let message = WireMessage {
             is_sent,
             bytes,
             stream,
         };
-        let calling = std::panic::AssertUnwindSafe(|| listener(message));
-        if std::panic::catch_unwind(calling).is_err() {
-            tracing::error!("the listener for messages panicked");
+        for listener in &self.0 {
+            let calling = std::panic::AssertUnwindSafe(|| listener(message));
+            if std::panic::catch_unwind(calling).is_err() {
+                tracing::error!("a listener for messages panicked");
+            }
         }
     }
 }
 
-impl fmt::Debug for WireListener {
+impl fmt::Debug for WireListeners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("WireListener")
-            .field(&self.0.is_some())
-            .finish()
+        f.debug_tuple("WireListeners").field(&self.0.len()).finish()
     }
 }
 
@@ -79,12 +78,12 @@ impl fmt::Debug for WireListener {
 #[derive(Debug)]
 struct ListenedSender {
     sender: Arc<dyn SendMessage>,
-    listener: WireListener,
+    listeners: WireListeners,
 }
 
 impl SendMessage for ListenedSender {
     fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>> {
-        self.listener.sent(&message);
+        self.listeners.sent(&message);
         self.sender.send(message)
     }
 
