@@ -111,6 +111,24 @@ impl ProxySettings {
         self
     }
 
+    /// Returns `true` if requests to this URL use a proxy, or fail because the URL of their proxy is invalid.
+    ///
+    /// ```
+    /// use toolwire::transport::http_client::ProxySettings;
+    ///
+    /// let proxies = ProxySettings::none()
+    ///     .with_https("http://proxy.example.com:3128")
+    ///     .with_no_proxy("internal.example.com");
+    /// assert!(proxies.applies_to(&"https://example.com/mcp".parse()?));
+    /// assert!(!proxies.applies_to(&"https://internal.example.com/mcp".parse()?));
+    /// assert!(!proxies.applies_to(&"http://example.com/mcp".parse()?));
+    /// # Ok::<(), http::uri::InvalidUri>(())
+    /// ```
+    #[must_use]
+    pub fn applies_to(&self, uri: &Uri) -> bool {
+        !matches!(self.rules().proxy_for(uri), Ok(None))
+    }
+
     pub(super) fn rules(&self) -> ProxyRules {
         let checked = |setting: &ProxySetting| {
             if setting.url.is_empty() || is_accepted(&setting.url) {
