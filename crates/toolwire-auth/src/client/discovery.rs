@@ -8,11 +8,47 @@ use toolwire_types::ProtocolVersion;
 use crate::client::AuthError;
 use crate::documents::{AuthorizationServerMetadata, ProtectedResourceMetadata};
 use crate::fetch::{DocumentFetcher, FetchError, FetchedDocument};
-use crate::rules::challenge::Challenge;
+use crate::rules::challenge::{self, Challenge};
 use crate::rules::dpop;
 use crate::rules::metadata_rules::{IssuerPolicy, check_identity, check_resource, check_server};
 use crate::rules::resource_indicator::ResourceIndicator;
 use crate::rules::well_known::{DiscoveryPlan, OriginServer, server_metadata_urls};
+
+/// Returns the URLs at which a client looks for the resource metadata of an endpoint, in this order.
+///
+/// `challenges` are the `WWW-Authenticate` headers of a rejected request. If one of them names a valid URL, that is the
+/// only one. Otherwise these are the well-known URLs of RFC 9728.
+///
+/// ```
+/// use toolwire_auth::client::resource_metadata_urls;
+///
+/// let challenge = r#"Bearer resource_metadata="https://example.com/metadata""#;
+/// let urls = resource_metadata_urls("https://example.com/mcp", [challenge])?;
+/// assert_eq!(urls, ["https://example.com/metadata"]);
+/// # Ok::<(), toolwire_auth::client::AuthError>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if the endpoint is not a URL that tokens may be sent to.
+pub fn resource_metadata_urls<'a>(
+    endpoint: &str,
+    challenges: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<String>, AuthError> {
+    let challenges = challenge::parse(challenges);
+    let plan = DiscoveryPlan::new(
+        endpoint,
+        named_metadata(&challenges),
+        ProtocolVersion::LATEST,
+        false,
+    );
+    Ok(plan.map_err(AuthError::of)?.resource_metadata)
+}
+
+/// Returns the URL of the resource metadata that a challenge names.
+fn named_metadata(challenges: &[Challenge]) -> Option<&str> {
+    let mut challenges = challenges.iter();
+    challenges.find_map(|challenge| challenge.resource_metadata.as_deref())
+}
 
 /// The authorization server for a token, and the parameters of the token request.
 #[derive(Debug, Clone)]
@@ -47,12 +83,9 @@ impl Discovery<'_> {
         &self,
         challenges: &[Challenge],
     ) -> Result<DiscoveredServer, AuthError> {
-        let metadata_url = challenges
-            .iter()
-            .find_map(|challenge| challenge.resource_metadata.as_deref());
         let plan = DiscoveryPlan::new(
             self.endpoint,
-            metadata_url,
+            named_metadata(challenges),
             self.version,
             self.allow_origin_server,
         )

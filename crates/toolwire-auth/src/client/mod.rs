@@ -31,6 +31,7 @@ pub use account::{Account, LogoutOutcome};
 pub use assertion::{AssertionFile, AssertionSource, IdentityProvider};
 pub use authorized::OAuthHttpClient;
 pub use config::OAuthConfig;
+pub use discovery::resource_metadata_urls;
 pub use error::AuthError;
 pub use login::{CallbackOutcome, CheckCallback, Login, LoopbackLogin, PendingLogin, open_browser};
 pub use registered_client::RegisteredClient;
