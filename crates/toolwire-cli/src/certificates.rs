@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use toolwire::transport::http_client::HyperClient;
 
-use crate::arguments::TlsOptions;
+use crate::connection_arguments::TlsOptions;
 use crate::failure::Failure;
 use crate::screen::Screen;
 

@@ -13,8 +13,8 @@ use toolwire::{
 };
 
 use crate::accounts;
-use crate::arguments::{Era, Server};
 use crate::certificates;
+use crate::connection_arguments::{Era, Server};
 use crate::connection_wait::ConnectionWait;
 use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure, Phase};

@@ -98,7 +98,7 @@ impl ConnectionWait {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::Colour;
+    use crate::output_arguments::Colour;
 
     #[test]
     fn last_lines_are_stored_until_they_are_shown() {

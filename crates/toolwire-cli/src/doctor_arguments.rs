@@ -2,7 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::{EXIT_CODES, Output, Server};
+use crate::connection_arguments::Server;
+use crate::help_texts::EXIT_CODES;
+use crate::output_arguments::Output;
 
 pub(crate) const DOCTOR_HELP: &str = "\
 Steps for an address: name, TCP, TLS, era, metadata, token, lists.

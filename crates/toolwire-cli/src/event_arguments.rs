@@ -2,7 +2,10 @@
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::{ARGUMENT_HELP, Output, Plain, SERVER_HELP, Server};
+use crate::connection_arguments::Server;
+use crate::help_texts::{ARGUMENT_HELP, SERVER_HELP};
+use crate::output_arguments::Output;
+use crate::request_arguments::Plain;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Events {

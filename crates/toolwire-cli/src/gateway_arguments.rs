@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::Output;
+use crate::output_arguments::Output;
 use crate::record_arguments::RecordOptions;
 
 pub(crate) const GATEWAY_HELP: &str = "\

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::arguments::Server;
+use crate::connection_arguments::Server;
 
 pub(crate) const INSPECT_HELP: &str = "\
 Examples:

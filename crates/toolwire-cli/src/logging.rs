@@ -7,7 +7,8 @@ use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 
-use crate::arguments::{Colour, Command};
+use crate::arguments::Command;
+use crate::output_arguments::Colour;
 use crate::screen;
 use crate::show::plain_text;
 

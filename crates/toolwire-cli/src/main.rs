@@ -1,26 +1,31 @@
 //! The `toolwire` command: try, serve and inspect MCP servers.
 
 mod accounts;
+mod argument_values;
 mod arguments;
 mod certificates;
 mod closing;
 mod command_line_error;
 mod commands;
 mod connect;
+mod connection_arguments;
 mod connection_wait;
 mod demo;
+mod demo_arguments;
 mod doctor_arguments;
 mod elicitation;
 #[cfg(feature = "events")]
 mod event_arguments;
 mod failure;
 mod gateway_arguments;
+mod help_texts;
 mod inspect;
 mod inspect_arguments;
 mod interrupts;
 mod legacy_servers;
 mod listen_arguments;
 mod logging;
+mod output_arguments;
 mod own_program;
 mod page_server;
 mod proxy_arguments;
@@ -28,10 +33,12 @@ mod record;
 mod record_arguments;
 mod replay;
 mod replay_arguments;
+mod request_arguments;
 mod run;
 mod screen;
 mod server_files;
 mod server_hints;
+mod server_list_arguments;
 mod shell_words;
 mod show;
 mod skill_arguments;

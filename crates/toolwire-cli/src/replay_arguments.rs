@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::Server;
+use crate::connection_arguments::Server;
 use crate::listen_arguments::ListenOptions;
 
 pub(crate) const REPLAY_HELP: &str = "\

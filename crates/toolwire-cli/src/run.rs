@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use toolwire::ProcessTracker;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 
-use crate::arguments::{Arguments, Colour, Command, Demo, InputOptions, Server};
+use crate::arguments::{Arguments, Command};
 use crate::closing::close;
 #[cfg(feature = "events")]
 use crate::commands::WatchPlan;
@@ -16,6 +16,8 @@ use crate::commands::{
     SkillPlan, TaskPlan, ViewPlan,
 };
 use crate::connect::connect;
+use crate::connection_arguments::Server;
+use crate::demo_arguments::Demo;
 use crate::doctor_arguments::DoctorDependency;
 use crate::elicitation::ElicitationHandler;
 #[cfg(feature = "events")]
@@ -23,6 +25,8 @@ use crate::event_arguments::Events;
 use crate::failure::{Exit, Failure};
 use crate::inspect::inspect;
 use crate::interrupts::Interrupts;
+use crate::output_arguments::Colour;
+use crate::request_arguments::InputOptions;
 use crate::screen::Screen;
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;

@@ -10,8 +10,8 @@ use toolwire::RawJson;
 use toolwire::types::tasks::extension::DetailedTask;
 use toolwire::types::{LoggingMessageNotificationParams, ProgressNotificationParams};
 
-use crate::arguments::Colour;
 use crate::failure::Failure;
+use crate::output_arguments::Colour;
 use crate::show::{Paint, Style, escaped_json, level_name, plain_text, pretty_json, status_name};
 
 /// The shortest time between two updates of the progress bar.

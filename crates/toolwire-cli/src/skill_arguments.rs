@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::{EXIT_CODES, Output, Plain, SERVER_HELP, Server};
+use crate::connection_arguments::Server;
+use crate::help_texts::{EXIT_CODES, SERVER_HELP};
+use crate::output_arguments::Output;
+use crate::request_arguments::Plain;
 
 const SKILL_HELP: &str = "\
 A skill is one of

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::arguments::{Lookup, Server};
+use crate::connection_arguments::{Lookup, Server};
 use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::server_files;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::{ARGUMENT_HELP, EXIT_CODES, InputOptions, Plain, SERVER_HELP, Server};
+use crate::connection_arguments::Server;
+use crate::help_texts::{ARGUMENT_HELP, EXIT_CODES, SERVER_HELP};
+use crate::request_arguments::{InputOptions, Plain};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::{ARGUMENT_HELP, InputOptions, Output, SERVER_HELP, Server};
+use crate::connection_arguments::Server;
+use crate::help_texts::{ARGUMENT_HELP, SERVER_HELP};
+use crate::output_arguments::Output;
+use crate::request_arguments::InputOptions;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum View {

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::{Lookup, Output, TlsOptions};
+use crate::connection_arguments::{Lookup, TlsOptions};
+use crate::output_arguments::Output;
 
 /// The help text about the storage of logins.
 const STORE_HELP: &str = "\

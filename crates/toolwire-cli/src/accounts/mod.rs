@@ -12,8 +12,8 @@ use toolwire_auth::client::{
 };
 
 use self::arguments::{LogIn, WhoAmI};
-use crate::arguments::Lookup;
 use crate::certificates;
+use crate::connection_arguments::Lookup;
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::target::{self, Target};

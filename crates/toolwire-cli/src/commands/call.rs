@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use toolwire::types::CallToolResult;
 use toolwire::{Called, RawJson, Tool};
 
-use crate::arguments::Call;
 use crate::commands::save::save;
 use crate::commands::tools::{find_tool, offered_tools};
 use crate::commands::{Session, failed, first_and_rest};
 use crate::failure::{Exit, Failure, INPUT_ADVICE, is_about_input};
+use crate::request_arguments::Call;
 use crate::show::{self, Style, plain_text};
 use crate::tool_arguments::{AssembledArguments, ParsedArguments, Schema, missing, object};
 

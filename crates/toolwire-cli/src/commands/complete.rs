@@ -5,9 +5,9 @@ use toolwire::types::{
     ResourceTemplateReference,
 };
 
-use crate::arguments::{Complete, ReferenceKind};
 use crate::commands::{Session, failed, first_and_rest};
 use crate::failure::{Exit, Failure};
+use crate::request_arguments::{Complete, ReferenceKind};
 use crate::show::plain_text;
 use crate::tool_arguments::{ParsedArguments, strings};
 

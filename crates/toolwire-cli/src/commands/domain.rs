@@ -18,8 +18,8 @@ use toolwire_proto::server_card::read::{
 };
 use toolwire_proto::web_url::WebUrl;
 
-use crate::arguments::Server;
 use crate::certificates;
+use crate::connection_arguments::Server;
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::shell_words::command_line;

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use toolwire::Change;
 use toolwire::types::SubscriptionFilter;
 
-use crate::arguments::Listen;
 use crate::commands::{Session, failed};
 use crate::failure::{Exit, Failure};
+use crate::request_arguments::Listen;
 use crate::show::plain_text;
 
 /// The changes to listen for, and their number.

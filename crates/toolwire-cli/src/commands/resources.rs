@@ -6,10 +6,10 @@ use serde_json::json;
 use toolwire::types::ReadResourceResult;
 use toolwire_proto::uri_template::{UriTemplate, Values};
 
-use crate::arguments::Read;
 use crate::commands::save::save;
 use crate::commands::{Session, failed, first_and_rest, is_unknown_method};
 use crate::failure::{Exit, Failure};
+use crate::request_arguments::Read;
 use crate::show;
 use crate::tool_arguments::{ParsedArguments, missing, strings};
 

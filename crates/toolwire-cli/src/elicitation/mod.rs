@@ -11,9 +11,9 @@ use toolwire::types::{
     ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ErrorObject,
 };
 
-use crate::arguments::InputOptions;
 use crate::elicitation::dialogue::{Dialogue, NoUser, TerminalDialogue};
 use crate::failure::Failure;
+use crate::request_arguments::InputOptions;
 use crate::screen::Screen;
 
 /// The responder to elicitations.

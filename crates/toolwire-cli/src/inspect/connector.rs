@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use toolwire::{Client, ProcessTracker};
 
-use crate::arguments::Server;
 use crate::connect::connect_with;
+use crate::connection_arguments::Server;
 use crate::failure::Failure;
 use crate::inspect::faults::{DelayRequests, SharedFaults};
 use crate::inspect::http_layer::InspectLayer;

@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 use toolwire::types::Root;
 use toolwire::{Client, Error, ProcessTracker, RawJson};
 
-use crate::arguments::Server;
 use crate::connect::era_name;
+use crate::connection_arguments::Server;
 use crate::failure::{Failure, Phase};
 use crate::inspect::calls::Calls;
 use crate::inspect::connector::Connector;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use toolwire::LoggingLevel;
 
-use crate::arguments::{Era, Server};
+use crate::connection_arguments::{Era, Server};
 
 /// The longest delay of a request.
 const MAX_DELAY_MS: u64 = 600_000;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::arguments::Servers;
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::server_files::entry::{Entry, Transport};
 use crate::server_files::{ServerFile, locations, read_files, redaction};
+use crate::server_list_arguments::Servers;
 use crate::shell_words::in_shell;
 use crate::show::Table;
 

@@ -22,7 +22,7 @@ use self::entry::Entry;
 use self::inputs::InputDefinition;
 use self::locations::Location;
 use self::variables::Variables;
-use crate::arguments::Lookup;
+use crate::connection_arguments::Lookup;
 use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::server_hints;

@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use toolwire::transport::http_client::{HttpClient, HttpPhase, HyperClient};
 
-use crate::arguments::TlsOptions;
 use crate::certificates;
 use crate::commands::doctor::steps::Steps;
+use crate::connection_arguments::TlsOptions;
 use crate::failure::{Exit, Failure};
 
 /// The most addresses of one name that are tried.

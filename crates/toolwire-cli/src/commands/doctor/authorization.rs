@@ -8,9 +8,9 @@ use serde::Deserialize;
 use tokio::time::timeout;
 use toolwire::transport::http_client::{HttpClient, HyperClient};
 
-use crate::arguments::TlsOptions;
 use crate::certificates;
 use crate::commands::doctor::steps::Steps;
+use crate::connection_arguments::TlsOptions;
 use crate::failure::{Exit, Failure};
 use crate::target::Endpoint;
 

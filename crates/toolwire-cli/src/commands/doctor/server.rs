@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use hyper::Uri;
 use toolwire::{Client, ProcessTracker};
 
-use crate::arguments::Server;
 use crate::closing::close;
 use crate::commands::doctor::address::check_address;
 use crate::commands::doctor::authorization::check_authorization;
@@ -15,6 +14,7 @@ use crate::commands::doctor::lists::check_lists;
 use crate::commands::doctor::steps::Steps;
 use crate::commands::no_more_words;
 use crate::connect::{connect, era_name};
+use crate::connection_arguments::Server;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
