@@ -1,6 +1,7 @@
 //! `toolwire doctor`: working servers, and servers that are broken in one way each.
 
 use serde_json::Value;
+use tokio::process::Command;
 
 use crate::client::fake_http::FakeHttp;
 use crate::client::{TempDirectory, run, run_command, tls};
@@ -13,6 +14,12 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
 pub(crate) async fn check_failed(arguments: &[&str], step: &str, code: i32) -> String {
     let mut command = toolwire(&["doctor", "--json"]);
     command.args(arguments);
+    let failed = check_failed_command(command, step, code).await;
+    failed["detail"].as_str().expect("a text").to_owned()
+}
+
+/// Checks like [`check_failed`]. Returns the failed step.
+async fn check_failed_command(command: Command, step: &str, code: i32) -> Value {
     let output = run_command(command).await;
     assert_eq!(output.code, Some(code), "{output:?}");
     let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
@@ -28,7 +35,7 @@ pub(crate) async fn check_failed(arguments: &[&str], step: &str, code: i32) -> S
         "{report}"
     );
     assert!(failed["milliseconds"].is_number(), "{report}");
-    failed["detail"].as_str().expect("a text").to_owned()
+    failed.clone()
 }
 
 fn names(report: &Value) -> Vec<&str> {
@@ -63,10 +70,26 @@ async fn working_servers_pass_every_step() {
 
 #[tokio::test]
 async fn unreachable_addresses_fail_before_http() {
-    let detail = check_failed(&["http://no-such-host.invalid/mcp"], "name", 3).await;
-    assert!(detail.contains("no-such-host.invalid"), "{detail}");
+    // The name is longer than a name can be, so no name server is asked.
+    let name = format!("{}.invalid", "a".repeat(64));
+    let detail = check_failed(&[&format!("http://{name}/mcp")], "name", 3).await;
+    assert!(detail.contains(&name), "{detail}");
     let detail = check_failed(&["http://127.0.0.1:9/mcp"], "TCP", 3).await;
     assert!(detail.contains("127.0.0.1:9"), "{detail}");
+}
+
+#[tokio::test]
+async fn proxy_is_considered_only_for_its_addresses() {
+    let check = async |url: &str, variable: &str, step: &str| {
+        let mut command = toolwire(&["doctor", "--json", "--timeout", "5s", url]);
+        command.env(variable, "http://127.0.0.1:9");
+        check_failed_command(command, step, 3).await
+    };
+    let name = format!("http://{}.invalid/mcp", "a".repeat(64));
+    check(&name, "HTTP_PROXY", "era").await;
+    check(&name, "HTTPS_PROXY", "name").await;
+    // Addresses of this machine use no proxy.
+    check("http://127.0.0.1:9/mcp", "HTTP_PROXY", "TCP").await;
 }
 
 #[tokio::test]
@@ -79,7 +102,8 @@ async fn faults_of_tls_are_told_apart() {
     );
     let (other, _) = tls::start_with("other.example", Default::default()).await;
     check_failed(&[other.url()], "TLS", 3).await;
-    run(&["doctor", secure.url(), "--insecure"]).await.ok();
+    let text = run(&["doctor", secure.url(), "--insecure"]).await.ok();
+    assert!(text.contains("the certificate was not verified"), "{text}");
     // Plain HTTP where TLS is expected, and TLS where plain HTTP is expected.
     let demo = HttpDemo::start(&[]).await;
     check_failed(&[&demo.url().replace("http://", "https://")], "TLS", 3).await;
@@ -92,6 +116,28 @@ async fn authorization_without_metadata_is_a_fault() {
     let without = FakeHttp::responding(unauthorized).await;
     let detail = check_failed(&[&without.url()], "metadata", 6).await;
     assert!(detail.contains("does not say where to log in"), "{detail}");
+}
+
+#[tokio::test]
+async fn challenge_names_the_metadata() {
+    let body = r#"{"authorization_servers":["https://login.example"]}"#;
+    let length = body.len();
+    let metadata = FakeHttp::responding(&format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    ))
+    .await;
+    let url = metadata.url();
+    let server = FakeHttp::responding(&format!(
+        "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Bearer resource_metadata=\"{url}\"\r\ncontent-length: 0\r\n\r\n"
+    ))
+    .await;
+    check_failed(&[&server.url()], "token", 6).await;
+    let text = run(&["doctor", &server.url()]).await.stdout;
+    assert!(
+        text.contains("logins are at https://login.example"),
+        "{text}"
+    );
+    assert!(text.contains("toolwire login "), "{text}");
 }
 
 #[tokio::test]

@@ -67,6 +67,12 @@ pub(crate) fn toolwire(arguments: &[&str]) -> Command {
     command
         .env("TOOLWIRE_HOME", std::env::temp_dir().join(no_home))
         .env_remove("TOOLWIRE_TOKEN_STORE");
+    // Nor must they depend on the proxies of this machine.
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
+        command
+            .env_remove(name)
+            .env_remove(name.to_ascii_lowercase());
+    }
     command
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyper::{Method, Request, Uri};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use toolwire::transport::http_client::{HttpClient, HttpPhase, HyperClient};
+use toolwire::transport::http_client::{HttpClient, HttpPhase, HyperClient, ProxySettings};
 
 use crate::certificates;
 use crate::commands::doctor::steps::Steps;
@@ -17,16 +17,6 @@ use crate::failure::{Exit, Failure};
 /// The most addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// The variables that name a proxy. With a proxy, this machine does not connect to the server itself.
-const PROXY_VARIABLES: [&str; 6] = [
-    "HTTP_PROXY",
-    "http_proxy",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-];
-
 /// Resolves the name of a server and connects to it. Returns `false` if a step failed.
 pub(super) async fn check_address(
     uri: &Uri,
@@ -34,11 +24,10 @@ pub(super) async fn check_address(
     limit: Duration,
     steps: &mut Steps,
 ) -> Result<bool, Failure> {
-    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    if let Some(variable) = PROXY_VARIABLES.iter().find(|name| is_set(name)) {
-        let reason = format!("the environment names a proxy in {variable}");
+    if ProxySettings::from_environment().applies_to(uri) {
+        // This machine does not connect to the server itself.
         for step in ["name", "TCP"] {
-            steps.skipped(step, reason.clone());
+            steps.skipped(step, "the environment names a proxy for this address");
         }
     } else {
         let Some(addresses) = resolve(uri, limit, steps).await else {
@@ -126,18 +115,8 @@ async fn check_tls(
     *request.method_mut() = Method::OPTIONS;
     *request.uri_mut() = uri.clone();
     let failure = match timeout(limit, client.send(request)).await {
-        Ok(Err(error)) => match error.phase() {
-            HttpPhase::Prepare
-            | HttpPhase::Resolve
-            | HttpPhase::Connect
-            | HttpPhase::Proxy
-            | HttpPhase::Tls => Failure::of_http(&error),
-            _ => {
-                steps.passed("TLS", begun, "the certificate is valid");
-                return Ok(true);
-            }
-        },
-        Ok(Ok(_)) => {
+        Ok(Err(error)) if is_before_http(error.phase()) => Failure::of_http(&error),
+        Ok(_) => {
             let detail = if tls.insecure {
                 "the certificate was not verified"
             } else {
@@ -154,4 +133,16 @@ async fn check_tls(
     let remedy = "check that the port is one for https, or use http:// in the address";
     steps.failed("TLS", begun, &failure, remedy);
     Ok(false)
+}
+
+/// Returns `true` for the phases up to TLS.
+fn is_before_http(phase: HttpPhase) -> bool {
+    matches!(
+        phase,
+        HttpPhase::Prepare
+            | HttpPhase::Resolve
+            | HttpPhase::Connect
+            | HttpPhase::Proxy
+            | HttpPhase::Tls
+    )
 }

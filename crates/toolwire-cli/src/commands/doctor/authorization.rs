@@ -3,10 +3,12 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use hyper::{Request, StatusCode, Uri};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::{Method, Request, StatusCode, Uri};
 use serde::Deserialize;
 use tokio::time::timeout;
 use toolwire::transport::http_client::{HttpClient, HyperClient};
+use toolwire_auth::client::resource_metadata_urls;
 
 use crate::certificates;
 use crate::commands::doctor::steps::Steps;
@@ -14,8 +16,8 @@ use crate::connection_arguments::TlsOptions;
 use crate::failure::{Exit, Failure};
 use crate::target::Endpoint;
 
-/// The path of the metadata of a protected resource (RFC 9728).
-const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+/// A request that changes nothing, for a server that rejects it.
+const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 /// The longest metadata that is read, in bytes.
 const MAX_METADATA_BYTES: usize = 64 * 1024;
@@ -38,10 +40,16 @@ pub(super) async fn check_authorization(
 ) -> Result<(), Failure> {
     let begun = Instant::now();
     let client = certificates::another_http_client(tls)?.unwrap_or_else(HyperClient::new);
-    let found = find_metadata(&client, uri, limit).await;
     let url = &endpoint.url;
+    let found = find_metadata(&client, url, uri, limit).await;
     match &found {
-        Ok(issuer) => steps.passed("metadata", begun, format!("logins are at {issuer}")),
+        Ok(FoundMetadata::Issuer(issuer)) => {
+            steps.passed("metadata", begun, format!("logins are at {issuer}"));
+        }
+        Ok(FoundMetadata::Elsewhere(url)) => {
+            let detail = format!("not fetched, because it is at another host: {url}");
+            steps.skipped("metadata", detail);
+        }
         Err(problem) => {
             let failure = Failure::new(Exit::Unauthorized, problem);
             let remedy = "ask the operator for a token, and pass it with --bearer-env VARIABLE";
@@ -67,28 +75,61 @@ pub(super) async fn check_authorization(
     Ok(())
 }
 
-/// Returns the first authorization server of the metadata. Only addresses at the server itself are fetched.
-async fn find_metadata(client: &HyperClient, uri: &Uri, limit: Duration) -> Result<String, String> {
-    let path = uri.path().trim_end_matches('/');
+/// What is known about the metadata of a server.
+enum FoundMetadata {
+    /// The first authorization server.
+    Issuer(String),
+    /// The metadata is at this URL of another host, which is not fetched.
+    Elsewhere(String),
+}
+
+/// Finds the metadata at the URL that the server names, or at a well-known one.
+async fn find_metadata(
+    client: &HyperClient,
+    url: &str,
+    uri: &Uri,
+    limit: Duration,
+) -> Result<FoundMetadata, String> {
+    let challenges = timeout(limit, challenges(client, uri)).await;
+    let challenges = challenges.unwrap_or_default();
+    let urls = resource_metadata_urls(url, challenges.iter().map(String::as_str));
     let mut problem = String::new();
-    for path in [format!("{WELL_KNOWN}{path}"), WELL_KNOWN.to_owned()] {
-        let mut parts = uri.clone().into_parts();
-        parts.path_and_query = path.parse().ok();
-        let Ok(metadata) = Uri::from_parts(parts) else {
+    for url in urls.map_err(|error| error.to_string())? {
+        let Ok(metadata) = url.parse::<Uri>() else {
             continue;
         };
+        if metadata.host() != uri.host() {
+            return Ok(FoundMetadata::Elsewhere(url));
+        }
         let fetched = timeout(limit, fetch(client, metadata)).await;
         match fetched.unwrap_or_else(|_| Err("there is no response in time".to_owned())) {
             Ok(metadata) => match metadata.authorization_servers.into_iter().next() {
-                Some(issuer) => return Ok(issuer),
-                None => problem = format!("{path} names no authorization server"),
+                Some(issuer) => return Ok(FoundMetadata::Issuer(issuer)),
+                None => problem = format!("{url} names no authorization server"),
             },
-            Err(error) => problem = format!("{path}: {error}"),
+            Err(error) => problem = format!("{url}: {error}"),
         }
     }
     Err(format!(
         "the server requires authorization, but does not say where to log in ({problem})"
     ))
+}
+
+/// Returns the challenges of the response to a request without a token.
+async fn challenges(client: &HyperClient, uri: &Uri) -> Vec<String> {
+    let mut request = Request::new(Bytes::from_static(PING));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = uri.clone();
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let accepted = HeaderValue::from_static("application/json, text/event-stream");
+    headers.insert(ACCEPT, accepted);
+    let Ok(response) = client.send(request).await else {
+        return Vec::new();
+    };
+    let challenges = response.headers().get_all(WWW_AUTHENTICATE).into_iter();
+    let challenges = challenges.filter_map(|value| value.to_str().ok());
+    challenges.map(str::to_owned).collect()
 }
 
 async fn fetch(client: &HyperClient, uri: Uri) -> Result<ResourceMetadata, String> {

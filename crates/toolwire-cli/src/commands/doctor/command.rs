@@ -44,10 +44,10 @@ fn find_program(
         };
     }
     let mut places = std::env::split_paths(path).flat_map(|place| {
-        let program = place.join(program);
-        // Windows adds the extension.
-        let extension = std::env::consts::EXE_EXTENSION;
-        [program.clone(), program.with_extension(extension)]
+        let mut with_suffix = program.as_os_str().to_owned();
+        // Windows adds `.exe`. On other systems the suffix is empty.
+        with_suffix.push(std::env::consts::EXE_SUFFIX);
+        [place.join(program), place.join(with_suffix)]
     });
     let found = places.find(|place| is_executable(place));
     found.ok_or_else(|| format!("{shown} is in no directory of PATH"))
@@ -75,6 +75,8 @@ mod tests {
         assert_eq!(find("sh", "/nowhere:/bin").unwrap(), Path::new("/bin/sh"));
         assert_eq!(find("/bin/sh", "").unwrap(), Path::new("/bin/sh"));
         assert!(find("sh", "/nowhere").unwrap_err().contains("PATH"));
+        // An extension is a part of the name.
+        assert!(find("sh.js", "/bin").unwrap_err().contains("PATH"));
         assert!(
             find("/bin/no-such", "")
                 .unwrap_err()

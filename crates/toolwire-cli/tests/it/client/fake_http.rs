@@ -47,6 +47,12 @@ impl FakeHttp {
         format!("http://{}/mcp", self.address)
     }
 
+    /// Returns the number of requests so far.
+    pub(crate) fn request_count(&self) -> usize {
+        let requests = self.requests.lock();
+        requests.expect("no thread panics with the lock").len()
+    }
+
     pub(crate) fn first_request(&self) -> String {
         let requests = self
             .requests
