@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
+use crate::connection_arguments::Server;
 use crate::demo_arguments::Demo;
 use crate::doctor_arguments::{DOCTOR_HELP, Doctor};
 #[cfg(feature = "events")]
@@ -13,7 +14,7 @@ use crate::help_texts::{ARGUMENT_HELP, DOMAIN_HELP, EXIT_CODES, SERVER_HELP};
 use crate::inspect_arguments::{INSPECT_HELP, Inspect};
 use crate::output_arguments::Output;
 use crate::proxy_arguments::{PROXY_HELP, PROXY_TIMEOUT_HELP, Proxy};
-use crate::record_arguments::RECORD_HELP;
+use crate::record_arguments::{RECORD_HELP, RecordOptions};
 use crate::replay_arguments::{REPLAY_HELP, Replay};
 use crate::request_arguments::{Call, Complete, Listen, Plain, Prompt, Read, Resources};
 use crate::server_list_arguments::Servers;
@@ -187,32 +188,56 @@ impl Command {
     /// Returns the output options of the command, or `None` if it has none.
     pub(crate) fn output(&self) -> Option<&Output> {
         Some(match self {
-            Self::Discover(command)
-            | Self::Tools(command)
-            | Self::Prompts(command)
-            | Self::Ping(command) => &command.server.output,
-            Self::Call(command) => &command.server.output,
-            Self::Inspect(command) => &command.server.output,
-            Self::Task(command) => &command.server().output,
             Self::Skills(command) => command.output(),
-            Self::View(command) => return command.output(),
             Self::Doctor(command) => command.output(),
-            #[cfg(feature = "events")]
-            Self::Events(command) => command.output(),
-            Self::Resources(command) => &command.server.output,
-            Self::Read(command) => &command.server.output,
-            Self::Prompt(command) => &command.server.output,
-            Self::Complete(command) => &command.server.output,
-            Self::Listen(command) => &command.server.output,
-            Self::Proxy(command) | Self::Record(command) => &command.server.output,
-            Self::Replay(command) => &command.server.output,
             Self::Gateway(command) => &command.output,
             Self::Pins(command) => &command.output,
             Self::Servers(command) => &command.output,
             Self::Login(command) => &command.output,
             Self::Logout(command) => &command.output,
             Self::Whoami(command) => &command.output,
-            Self::Demo(_) | Self::Completions { .. } => return None,
+            command => &command.server()?.output,
+        })
+    }
+
+    /// Returns whether and how the command records messages, or `None` if it cannot.
+    pub(crate) fn recording(&self) -> Option<&RecordOptions> {
+        match self {
+            Self::Gateway(command) => Some(&command.recording),
+            command => command.server().map(|server| &server.recording),
+        }
+    }
+
+    /// Returns the server that the command connects to, or `None` for a command without one.
+    fn server(&self) -> Option<&Server> {
+        Some(match self {
+            Self::Discover(command)
+            | Self::Tools(command)
+            | Self::Prompts(command)
+            | Self::Ping(command) => &command.server,
+            Self::Call(command) => &command.server,
+            Self::Inspect(command) => &command.server,
+            Self::Task(command) => command.server(),
+            Self::Skills(command) => return command.server(),
+            Self::View(command) => return command.server(),
+            Self::Doctor(command) => &command.server,
+            #[cfg(feature = "events")]
+            Self::Events(command) => command.server(),
+            Self::Resources(command) => &command.server,
+            Self::Read(command) => &command.server,
+            Self::Prompt(command) => &command.server,
+            Self::Complete(command) => &command.server,
+            Self::Listen(command) => &command.server,
+            Self::Proxy(command) | Self::Record(command) => &command.server,
+            Self::Replay(command) => &command.server,
+            Self::Gateway(_)
+            | Self::Pins(_)
+            | Self::Servers(_)
+            | Self::Login(_)
+            | Self::Logout(_)
+            | Self::Whoami(_)
+            | Self::Demo(_)
+            | Self::Completions { .. } => return None,
         })
     }
 }

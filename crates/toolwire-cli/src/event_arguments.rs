@@ -4,7 +4,6 @@ use clap::{Args, Subcommand};
 
 use crate::connection_arguments::Server;
 use crate::help_texts::{ARGUMENT_HELP, SERVER_HELP};
-use crate::output_arguments::Output;
 use crate::request_arguments::Plain;
 
 #[derive(Debug, Subcommand)]
@@ -24,10 +23,10 @@ pub(crate) enum Events {
 }
 
 impl Events {
-    pub(crate) fn output(&self) -> &Output {
+    pub(crate) fn server(&self) -> &Server {
         match self {
-            Self::List(command) => &command.server.output,
-            Self::Watch(command) => &command.server.output,
+            Self::List(command) => &command.server,
+            Self::Watch(command) => &command.server,
         }
     }
 }

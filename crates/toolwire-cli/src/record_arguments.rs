@@ -1,7 +1,7 @@
 //! The options that record messages, and the arguments of `toolwire record`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 
@@ -26,10 +26,13 @@ pub(crate) struct RecordOptions {
     /// Record secrets, too
     #[arg(long, help_heading = "Output")]
     pub(crate) unredacted: bool,
+    /// The record, after it was opened. Clones of the options share it.
+    #[arg(skip)]
+    opened: Arc<OnceLock<Arc<Recorder>>>,
 }
 
 impl RecordOptions {
-    /// Creates the record, if one is wanted. `target` is the transport of the servers.
+    /// Returns the record, if one is wanted. The first call creates it. `target` is the transport of the servers.
     pub(crate) fn open(
         &self,
         target: &str,
@@ -42,6 +45,9 @@ impl RecordOptions {
             }
             return Ok(None);
         };
+        if let Some(recorder) = self.opened.get() {
+            return Ok(Some(Arc::clone(recorder)));
+        }
         let warnings = Arc::clone(screen);
         let recorder = Recorder::create(file, target, !self.unredacted, move |problem| {
             warnings.warn(problem);
@@ -54,6 +60,13 @@ impl RecordOptions {
         if self.unredacted {
             screen.warn("--unredacted: the record will contain passwords and tokens");
         }
-        Ok(Some(recorder))
+        Ok(Some(Arc::clone(self.opened.get_or_init(|| recorder))))
+    }
+
+    /// Ends the record, if one was created. `has_failed` is the outcome of the command.
+    pub(crate) fn finish(&self, has_failed: bool) {
+        if let Some(recorder) = self.opened.get() {
+            recorder.finish(has_failed);
+        }
     }
 }

@@ -39,7 +39,12 @@ pub(crate) async fn run(command: Command) -> Exit {
         Some(output) => Screen::new(output.json, output.color),
         None => Screen::new(false, Colour::Auto),
     });
-    match dispatch(command, &screen).await {
+    let recording = command.recording().cloned();
+    let outcome = dispatch(command, &screen).await;
+    if let Some(recording) = recording {
+        recording.finish(outcome.is_err());
+    }
+    match outcome {
         Ok(exit) => {
             screen.clear();
             exit

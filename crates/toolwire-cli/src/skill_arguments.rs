@@ -49,6 +49,14 @@ impl Skills {
             Self::Check(command) => &command.output,
         }
     }
+
+    pub(crate) fn server(&self) -> Option<&Server> {
+        match self {
+            Self::List(command) | Self::Show(command) => Some(&command.server),
+            Self::Load(command) => Some(&command.server),
+            Self::Check(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,6 @@ use clap::{Args, Subcommand};
 
 use crate::connection_arguments::Server;
 use crate::help_texts::{ARGUMENT_HELP, SERVER_HELP};
-use crate::output_arguments::Output;
 use crate::request_arguments::InputOptions;
 
 #[derive(Debug, Subcommand)]
@@ -23,9 +22,9 @@ pub(crate) enum View {
 
 impl View {
     /// Returns the output options of the command, or `None` if it has none.
-    pub(crate) fn output(&self) -> Option<&Output> {
+    pub(crate) fn server(&self) -> Option<&Server> {
         match self {
-            Self::Open(command) => Some(&command.server.output),
+            Self::Open(command) => Some(&command.server),
             Self::Bundle(_) => None,
         }
     }

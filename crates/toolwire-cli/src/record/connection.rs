@@ -1,5 +1,6 @@
 //! Records one connection: its messages, and the standard error of a server process.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -11,6 +12,7 @@ use crate::record::event::Line;
 use crate::record::http_layer::HttpRecorder;
 use crate::record::recorder::Recorder;
 use crate::record::redaction::{redact_json, redact_log_line};
+use crate::record::stderr_lines::StderrLines;
 
 /// The longest body within a line, in bytes. A longer one is written to a file of its own.
 pub(super) const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -28,6 +30,7 @@ impl Recorder {
         ConnectionRecorder {
             recorder: Arc::clone(self),
             number,
+            stderr: Arc::default(),
         }
     }
 }
@@ -37,6 +40,7 @@ impl Recorder {
 pub(crate) struct ConnectionRecorder {
     recorder: Arc<Recorder>,
     number: u64,
+    stderr: Arc<StderrLines>,
 }
 
 impl ConnectionRecorder {
@@ -54,7 +58,9 @@ impl ConnectionRecorder {
 
     /// Records a line that a server process wrote to standard error.
     pub(crate) fn stderr(&self, text: &str) {
-        self.text("stderr", None, text);
+        let mut line = Line::new(self.number, "stderr");
+        line.text = Some(self.recorded_text(text, |text| self.stderr.redact(text)));
+        self.recorder.write(line);
     }
 
     /// Records a message. `stream` is the id of the request on whose stream it arrived.
@@ -67,21 +73,19 @@ impl ConnectionRecorder {
             is_json.then(|| text.clone())
         };
         let Some(body) = body else {
-            return self.text("line", Some(is_sent), &text);
+            let mut line = Line::new(self.number, "line").with_direction(is_sent);
+            line.text = Some(self.recorded_text(&text, redact_log_line));
+            return self.recorder.write(line);
         };
-        let reference;
         // Line breaks are between tokens only: within strings they are escaped.
-        let body = body.replace(['\n', '\r'], " ");
-        let body = if body.len() > MAX_BODY_BYTES {
-            let Some(blob) = self.recorder.write_blob(&body) else {
+        let mut body = body.replace(['\n', '\r'], " ");
+        if body.len() > MAX_BODY_BYTES {
+            let Some(blob) = self.recorder.write_blob(body) else {
                 return;
             };
-            reference = Value::from(blob).to_string();
-            reference.as_str()
-        } else {
-            body.trim()
-        };
-        let Ok(body) = serde_json::from_str::<&RawValue>(body) else {
+            body = Value::from(blob).to_string();
+        }
+        let Ok(body) = serde_json::from_str::<&RawValue>(body.trim()) else {
             return;
         };
         let mut line = Line::new(self.number, "message").with_direction(is_sent);
@@ -90,19 +94,19 @@ impl ConnectionRecorder {
         self.recorder.write(line);
     }
 
-    fn text(&self, kind: &str, is_sent: Option<bool>, text: &str) {
+    /// Returns the start of a text within its limit, redacted if that is wanted.
+    fn recorded_text<'a>(
+        &self,
+        text: &'a str,
+        redact: impl FnOnce(&'a str) -> Cow<'a, str>,
+    ) -> String {
         let ends = (0..=MAX_TEXT_BYTES.min(text.len())).rev();
         let end = ends.into_iter().find(|end| text.is_char_boundary(*end));
         let text = &text[..end.unwrap_or_default()];
-        let mut line = Line::new(self.number, kind);
-        if let Some(is_sent) = is_sent {
-            line = line.with_direction(is_sent);
-        }
-        line.text = Some(if self.recorder.redacts() {
-            redact_log_line(text).into_owned()
+        if self.recorder.redacts() {
+            redact(text).into_owned()
         } else {
             text.to_owned()
-        });
-        self.recorder.write(line);
+        }
     }
 }

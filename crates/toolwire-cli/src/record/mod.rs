@@ -11,8 +11,10 @@ mod http_layer;
 mod reader;
 mod recorder;
 mod redaction;
+mod stderr_lines;
 #[cfg(test)]
 mod tests;
+mod write_queue;
 
 pub(crate) use connection::ConnectionRecorder;
 #[cfg(test)]

@@ -13,7 +13,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::record::event::{BLOB_PREFIX, FORMAT, Header, LAYOUT, Line};
-use crate::record::recorder::{blob_directory, hex};
+use crate::record::recorder::hex;
+use crate::record::write_queue::blob_directory;
 
 /// The largest record that is read, in bytes, with its blobs. A record is read into memory as a whole.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;

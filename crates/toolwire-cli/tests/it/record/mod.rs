@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tokio::process::Command;
 
 use crate::client::{CommandOutput, TempDirectory, run_command};
-use crate::process::toolwire;
+use crate::process::{toolwire, within};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
 
@@ -57,6 +57,20 @@ impl RecordFile {
 
     fn text(&self) -> String {
         std::fs::read_to_string(self.path()).expect("the record was written")
+    }
+
+    /// Returns the text of the record of a running command as soon as it contains a part.
+    async fn text_with(&self, part: &str) -> String {
+        let reading = async {
+            loop {
+                let text = self.text();
+                if text.contains(part) {
+                    return text;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        };
+        within(reading).await
     }
 }
 

@@ -131,7 +131,7 @@ async fn gateway_records_its_upstreams() {
     )
     .await;
     assert_eq!(output.ok(), crate::record::SUM);
-    let text = record.text();
+    let text = record.text_with(r#""sum":3"#).await;
     assert!(
         text.contains(r#""kind":"connection","server":"demo""#),
         "{text}"
