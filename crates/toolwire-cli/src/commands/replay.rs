@@ -11,6 +11,7 @@ use toolwire::{ClientBuilder, ProcessTracker};
 use crate::closing::close;
 use crate::commands::serving::{addresses, serve};
 use crate::connect;
+use crate::connection_arguments::{Era, Server};
 use crate::failure::{Exit, Failure, Phase};
 use crate::interrupts::Interrupts;
 use crate::record::{Record, RecordError};
@@ -19,7 +20,7 @@ use crate::replay::{
 };
 use crate::replay_arguments::Replay;
 use crate::screen::Screen;
-use crate::show::plain_text;
+use crate::show::one_line;
 use crate::target::{self, Target};
 use crate::terminal_input::ask_line;
 
@@ -35,6 +36,9 @@ pub(crate) async fn replay(arguments: Replay, screen: &Arc<Screen>) -> Result<Ex
             "name the server after --against: toolwire replay FILE --against SERVER",
         ));
     };
+    if arguments.against.is_none() {
+        reject_connection_options(&arguments.server)?;
+    }
     let record = read(Path::new(file))?;
     if let Some(warning) = &record.warning {
         screen.warn(warning);
@@ -52,6 +56,38 @@ pub(crate) async fn replay(arguments: Replay, screen: &Arc<Screen>) -> Result<Ex
         }
         None => serve_record(&record, &arguments).await,
     }
+}
+
+/// Returns an error if there are options of a connection. A record that is served or printed has none.
+fn reject_connection_options(server: &Server) -> Result<(), Failure> {
+    let options = [
+        ("--config", server.lookup.config.is_some()),
+        ("--input", !server.lookup.inputs.is_empty()),
+        ("--cacert", server.tls.cacert.is_some()),
+        ("--insecure", server.tls.insecure),
+        ("--era", server.era != Era::Auto),
+        ("--protocol-version", server.protocol_version.is_some()),
+        ("--header", !server.headers.is_empty()),
+        ("--bearer-env", server.bearer_env.is_some()),
+        ("--env", !server.environment.is_empty()),
+        ("--inherit-env", server.inherit_env),
+        ("--login", server.login),
+        ("--timeout", server.timeout.is_some()),
+        ("--root", !server.roots.is_empty()),
+        ("--log-level", server.log_level.is_some()),
+        ("--record", server.recording.file.is_some()),
+        ("--unredacted", server.recording.unredacted),
+    ];
+    let given = options.iter().filter(|(_, is_given)| *is_given);
+    let given: Vec<&str> = given.map(|(name, _)| *name).collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let given = given.join(", ");
+    Err(Failure::usage(format!(
+        "without --against, replay connects to no server: {given}"
+    ))
+    .with_advice("remove these options, or compare a server: --against SERVER"))
 }
 
 fn read(path: &Path) -> Result<Record, Failure> {
@@ -87,6 +123,12 @@ async fn against(
     screen: &Arc<Screen>,
 ) -> Result<Exit, Failure> {
     let server = &arguments.server;
+    if !server.roots.is_empty() || server.log_level.is_some() {
+        return Err(Failure::usage(
+            "--root and --log-level are decided by the client of the record",
+        )
+        .with_advice("remove them"));
+    }
     let ignored = arguments.ignore.iter().map(|text| {
         Pointer::parse(text).ok_or_else(|| {
             Failure::usage(format!("--ignore {text} is not a JSON pointer"))
@@ -156,7 +198,7 @@ async fn permit_calls(record: &Record, relay: &Relay, target: &Target) -> Result
     if changing.is_empty() {
         return Ok(());
     }
-    let names = plain_text(&changing.join(", ")).into_owned();
+    let names = one_line(&changing.join(", "));
     if Screen::is_interactive() {
         let prompt = format!("These tools may change something: {names}. Call them again? [y/N] ");
         let line = ask_line(&prompt, false).await;

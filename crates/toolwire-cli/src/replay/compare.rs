@@ -1,20 +1,43 @@
 //! Compares a recorded message with that of a server.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
-/// Members that differ between two runs of one server: ids, states and times.
-const IGNORED: [&str; 8] = [
-    "requestState",
-    "progressToken",
-    "taskId",
-    "createdAt",
-    "lastUpdatedAt",
-    "nextCursor",
-    "io.modelcontextprotocol/subscriptionId",
-    "io.modelcontextprotocol/related-task",
+/// The places of ids, states and times that differ between two runs of one server. They are places of the protocol: a
+/// member of a tool's result with such a name is compared.
+const IGNORED: [&str; 21] = [
+    "/result/requestState",
+    "/result/nextCursor",
+    "/result/taskId",
+    "/result/createdAt",
+    "/result/lastUpdatedAt",
+    "/result/task/taskId",
+    "/result/task/createdAt",
+    "/result/task/lastUpdatedAt",
+    "/result/tasks/*/taskId",
+    "/result/tasks/*/createdAt",
+    "/result/tasks/*/lastUpdatedAt",
+    "/result/_meta/io.modelcontextprotocol~1related-task",
+    "/result/result/_meta/io.modelcontextprotocol~1related-task",
+    "/result/_meta/io.modelcontextprotocol~1subscriptionId",
+    "/result/inputRequests/*/params/elicitationId",
+    "/params/elicitationId",
+    "/params/_meta/progressToken",
+    "/params/_meta/io.modelcontextprotocol~1related-task",
+    "/params/_meta/io.modelcontextprotocol~1subscriptionId",
+    // The parameters of progress are compared as a list.
+    "/progress/*/progressToken",
+    "/progress/*/_meta/io.modelcontextprotocol~1related-task",
 ];
+
+static IGNORED_POINTERS: LazyLock<Vec<Pointer>> = LazyLock::new(|| {
+    IGNORED
+        .iter()
+        .filter_map(|text| Pointer::parse(text))
+        .collect()
+});
 
 /// The most differences of one exchange that are reported.
 const MAX_DIFFERENCES: usize = 100;
@@ -59,6 +82,11 @@ pub(super) struct Difference {
     pub(super) received: Option<Value>,
 }
 
+/// Returns `true` for the place of an id, a state or a time of the protocol, or for a place below it.
+pub(super) fn is_ignored(path: &[String]) -> bool {
+    IGNORED_POINTERS.iter().any(|ignored| ignored.covers(path))
+}
+
 /// Returns the differences between two messages.
 pub(super) fn differences(
     recorded: &Value,
@@ -84,18 +112,18 @@ fn compare(
     options: &CompareOptions,
     found: &mut Vec<Difference>,
 ) {
-    if found.len() > MAX_DIFFERENCES || options.ignored.iter().any(|ignored| ignored.covers(path)) {
+    let mut ignored = options.ignored.iter();
+    let is_ignored = is_ignored(path) || ignored.any(|ignored| ignored.covers(path));
+    if is_ignored || found.len() > MAX_DIFFERENCES {
         return;
     }
     match (recorded, received) {
         (Some(Value::Object(one)), Some(Value::Object(other))) => {
             let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
             for name in names {
-                if !IGNORED.contains(&name.as_str()) {
-                    path.push(name.clone());
-                    compare(one.get(name), other.get(name), path, options, found);
-                    path.pop();
-                }
+                path.push(name.clone());
+                compare(one.get(name), other.get(name), path, options, found);
+                path.pop();
             }
         }
         (Some(Value::Array(one)), Some(Value::Array(other))) => {
@@ -105,14 +133,43 @@ fn compare(
                 path.pop();
             }
         }
-        (Some(Value::String(one)), Some(Value::String(other)))
-            if is_time(one) && is_time(other) => {}
+        (Some(Value::String(one)), Some(Value::String(other))) if is_same_text(one, other) => {}
         (one, other) if one == other => {}
         (one, other) => found.push(Difference {
             path: pointer(path),
             recorded: one.cloned(),
             received: other.cloned(),
         }),
+    }
+}
+
+/// Returns `true` for equal texts, for two times, and for JSON without a difference: tools repeat structured content as a
+/// text.
+fn is_same_text(one: &str, other: &str) -> bool {
+    if one == other || (is_time(one) && is_time(other)) {
+        return true;
+    }
+    match (json_in(one), json_in(other)) {
+        (Some(one), Some(other)) => {
+            differences(&one, &other, &CompareOptions::default()).is_empty()
+        }
+        _ => false,
+    }
+}
+
+/// Returns the JSON object or array in a text.
+fn json_in(text: &str) -> Option<Value> {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    is_json.then(|| serde_json::from_str(text).ok()).flatten()
+}
+
+/// Returns `true` if a value is or contains a time, which differs between two runs.
+pub(super) fn has_time(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_time(text) || json_in(text).is_some_and(|json| has_time(&json)),
+        Value::Array(elements) => elements.iter().any(has_time),
+        Value::Object(members) => members.values().any(has_time),
+        _ => false,
     }
 }
 
@@ -171,10 +228,38 @@ mod tests {
 
     #[test]
     fn ids_states_and_times_are_left_out() {
-        let one = json!({"requestState": "a", "at": "2026-11-18T10:00:00Z", "taskId": "1"});
-        let other = json!({"requestState": "b", "at": "2026-11-19T11:22:33.444+01:00"});
+        let result = |id: &str, at: &str| {
+            json!({"result": {
+                "requestState": id,
+                "task": {"taskId": id, "status": "working"},
+                "_meta": {"io.modelcontextprotocol/related-task": {"taskId": id}},
+                "structuredContent": {"at": at},
+                "content": [{"type": "text", "text": format!("{{\"at\": \"{at}\"}}")}],
+            }})
+        };
+        let one = result("a", "2026-11-18T10:00:00Z");
+        let other = result("b", "2026-11-19T11:22:33.444+01:00");
         assert!(paths(&one, &other, &[]).is_empty());
-        assert_eq!(paths(&one, &json!({"at": "soon"}), &[]), ["/at"]);
+        let soon = result("a", "soon");
+        let expected = ["/result/content/0/text", "/result/structuredContent/at"];
+        assert_eq!(paths(&one, &soon, &[]), expected);
+    }
+
+    #[test]
+    fn members_of_tools_with_the_names_of_ids_are_compared() {
+        let result = |id: &str| {
+            json!({"result": {
+                "structuredContent": {"taskId": id, "nextCursor": id, "createdAt": id},
+                "tools": [{"inputSchema": {"properties": {"requestState": {"type": id}}}}],
+            }})
+        };
+        let found = paths(&result("a"), &result("b"), &[]);
+        assert_eq!(found.len(), 4, "{found:?}");
+    }
+
+    #[test]
+    fn every_ignored_place_is_a_pointer() {
+        assert_eq!(IGNORED_POINTERS.len(), IGNORED.len());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The exchanges of a record: each request of the client with everything that the server sent for it.
 
+use std::collections::{BTreeSet, HashMap};
+
 use serde_json::Value;
 
 use crate::record::{Record, RecordedMessage};
@@ -52,60 +54,104 @@ impl RecordedExchange {
     pub(super) fn method(&self) -> &str {
         method(&self.request.body)
     }
-
-    fn is_open(&self) -> bool {
-        self.response().is_none()
-    }
 }
 
-/// Returns the exchanges of a record in the order of their requests.
-///
-/// A message without a stream of its own belongs to the request with its progress token or subscription id. Otherwise it
-/// belongs to the last open request, or to the last one of all.
-pub(super) fn exchanges(record: &Record) -> Vec<RecordedExchange> {
-    let mut exchanges: Vec<RecordedExchange> = Vec::new();
-    for message in &record.messages {
-        match (message.is_sent, kind(&message.body)) {
-            (true, MessageKind::Request) => exchanges.push(RecordedExchange {
-                connection: message.connection,
-                request: message.clone(),
-                sent: Vec::new(),
-            }),
-            (true, _) => {}
-            (false, _) => {
-                if let Some(index) = owner(&exchanges, message) {
-                    exchanges[index].sent.push(message.clone());
+/// The exchanges of a record.
+#[derive(Debug, Default)]
+pub(super) struct Exchanges {
+    /// The exchanges in the order of their requests.
+    pub(super) all: Vec<RecordedExchange>,
+    /// For each message of the record, the index of its exchange. Notifications and responses of the client have none.
+    pub(super) owners: Vec<Option<usize>>,
+}
+
+impl Exchanges {
+    /// Finds the exchanges of a record.
+    ///
+    /// A message without a stream of its own belongs to the request with its progress token or subscription id.
+    /// Otherwise it belongs to the last open request, or to the last one of all.
+    pub(super) fn of(record: &Record) -> Self {
+        let mut exchanges = Self::default();
+        let mut connections: HashMap<u64, ConnectionExchanges> = HashMap::new();
+        for message in &record.messages {
+            let connection = connections.entry(message.connection).or_default();
+            let owner = match (message.is_sent, kind(&message.body)) {
+                (true, MessageKind::Request) => {
+                    let index = exchanges.all.len();
+                    connection.begin(&message.body, index);
+                    exchanges.all.push(RecordedExchange {
+                        connection: message.connection,
+                        request: message.clone(),
+                        sent: Vec::new(),
+                    });
+                    Some(index)
                 }
-            }
+                (true, _) => None,
+                (false, _) => {
+                    let owner = connection.owner(message);
+                    if let Some(index) = owner {
+                        exchanges.all[index].sent.push(message.clone());
+                    }
+                    owner
+                }
+            };
+            exchanges.owners.push(owner);
         }
+        exchanges
     }
-    exchanges
+
+    /// Returns the numbers of the connections with requests, each once, in ascending order.
+    pub(super) fn connections(&self) -> BTreeSet<u64> {
+        self.all
+            .iter()
+            .map(|exchange| exchange.connection)
+            .collect()
+    }
 }
 
-/// Returns the index of the exchange that a message of the server belongs to.
-fn owner(exchanges: &[RecordedExchange], message: &RecordedMessage) -> Option<usize> {
-    let find = |matches: &dyn Fn(&RecordedExchange) -> bool| {
-        exchanges
-            .iter()
-            .rposition(|exchange| exchange.connection == message.connection && matches(exchange))
-    };
-    if kind(&message.body) == MessageKind::Response {
-        let id = &message.body["id"];
-        return find(&|exchange| exchange.is_open() && exchange.request.body["id"] == *id);
+/// The exchanges of one connection so far, by what messages refer to. The values are indexes.
+#[derive(Debug, Default)]
+struct ConnectionExchanges {
+    by_id: HashMap<String, usize>,
+    by_token: HashMap<String, usize>,
+    /// The exchanges without a response.
+    open: BTreeSet<usize>,
+    last: Option<usize>,
+}
+
+impl ConnectionExchanges {
+    fn begin(&mut self, request: &Value, index: usize) {
+        self.by_id.insert(request["id"].to_string(), index);
+        let token = progress_token(request);
+        if !token.is_null() {
+            self.by_token.insert(token.to_string(), index);
+        }
+        self.open.insert(index);
+        self.last = Some(index);
     }
-    let params = &message.body["params"];
-    let token = &params["progressToken"];
-    let subscription = &params["_meta"][SUBSCRIPTION_ID];
-    if let Some(id) = &message.exchange {
-        return find(&|exchange| exchange.request.body["id"] == *id);
+
+    /// Returns the exchange that a message of the server belongs to.
+    fn owner(&mut self, message: &RecordedMessage) -> Option<usize> {
+        let by_id = |id: &Value| self.by_id.get(&id.to_string()).copied();
+        if kind(&message.body) == MessageKind::Response {
+            let owner = by_id(&message.body["id"])?;
+            // A second response belongs to no request.
+            return self.open.remove(&owner).then_some(owner);
+        }
+        let params = &message.body["params"];
+        let token = &params["progressToken"];
+        let subscription = &params["_meta"][SUBSCRIPTION_ID];
+        if let Some(id) = &message.exchange {
+            return by_id(id);
+        }
+        if !token.is_null() {
+            return self.by_token.get(&token.to_string()).copied();
+        }
+        if !subscription.is_null() {
+            return by_id(subscription);
+        }
+        self.open.last().copied().or(self.last)
     }
-    if !token.is_null() {
-        return find(&|exchange| progress_token(&exchange.request.body) == token);
-    }
-    if !subscription.is_null() {
-        return find(&|exchange| exchange.request.body["id"] == *subscription);
-    }
-    find(&RecordedExchange::is_open).or_else(|| find(&|_| true))
 }
 
 /// Returns a message of the server with the id, the progress token and the subscription id of another request.
@@ -147,7 +193,8 @@ mod tests {
             (false, json!({"id": 1, "error": {}})),
             (false, json!({"method": "notifications/tools/list_changed"})),
         ]);
-        let exchanges = exchanges(&record);
+        let found = Exchanges::of(&record);
+        let exchanges = &found.all;
         let sent = |index: usize| -> Vec<&str> {
             let sent = exchanges[index].sent.iter();
             sent.map(|message| method(&message.body)).collect()
@@ -162,5 +209,17 @@ mod tests {
                 .iter()
                 .all(|exchange| exchange.response().is_some())
         );
+        let (first, second) = (Some(0), Some(1));
+        let owners = [first, second, first, second, None, second, first, second];
+        assert_eq!(found.owners, owners);
+    }
+
+    #[test]
+    fn second_response_belongs_to_no_request() {
+        let ping = |id: i64| (true, json!({"id": id, "method": "ping"}));
+        let pong = (false, json!({"id": 1, "result": {}}));
+        let record = record(&[ping(1), pong.clone(), pong.clone(), ping(1), pong]);
+        let owners = Exchanges::of(&record).owners;
+        assert_eq!(owners, [Some(0), Some(0), None, Some(1), Some(1)]);
     }
 }

@@ -12,6 +12,7 @@ mod recorded_server;
 mod relay_connection;
 mod report;
 mod rust_test;
+mod server_values;
 #[cfg(test)]
 mod test_record;
 

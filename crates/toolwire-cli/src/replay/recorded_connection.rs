@@ -11,10 +11,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use toolwire::relay::Upstream;
 use toolwire::transport::{MessageReader, MessageWriter};
+use toolwire::types::code;
 
 use crate::record::RecordedMessage;
 use crate::replay::exchanges::{MessageKind, addressed, kind, method, progress_token};
-use crate::replay::recorded_server::{RecordedServer, modern_versions};
+use crate::replay::matching::description;
+use crate::replay::recorded_server::{RecordedServer, StrictPosition, modern_versions};
 
 /// The number of messages that may wait for the client.
 const QUEUE_LEN: usize = 64;
@@ -39,6 +41,7 @@ fn connect(server: &Arc<RecordedServer>) -> (RecordReader, RecordWriter) {
             server: Arc::clone(server),
             sender,
             open: Mutex::default(),
+            position: Mutex::default(),
         }),
     };
     (RecordReader(messages), writer)
@@ -61,6 +64,7 @@ struct RecordConnection {
     server: Arc<RecordedServer>,
     sender: mpsc::Sender<Vec<u8>>,
     open: Mutex<OpenRequests>,
+    position: Mutex<StrictPosition>,
 }
 
 #[derive(Default)]
@@ -137,7 +141,7 @@ impl RecordConnection {
 async fn play(connection: Arc<RecordConnection>, request: Value) {
     let server = Arc::clone(&connection.server);
     let (id, token) = (&request["id"], progress_token(&request));
-    let exchange = match server.find(&request) {
+    let exchange = match server.find(&request, &connection.position) {
         Ok(exchange) => exchange,
         Err(error) => {
             let mut response = server.default_response(&request).unwrap_or(error);
@@ -162,6 +166,13 @@ async fn play(connection: Arc<RecordConnection>, request: Value) {
                 }
             }
         }
+    }
+    // A subscription stays open without a response. Other clients would wait forever.
+    if exchange.response().is_none() && exchange.method() != "subscriptions/listen" {
+        let message = format!("the record has no response to {}", description(&request));
+        let error = json!({"code": code::INTERNAL_ERROR, "message": message});
+        let response = json!({"jsonrpc": "2.0", "id": id, "error": error});
+        connection.send(response.to_string()).await;
     }
 }
 
@@ -211,5 +222,20 @@ mod tests {
         let request = json!({"id": "a", "method": "tools/call"});
         let expected = r#"{"jsonrpc":"2.0","id":"a","result":{ "n":1.0 }}"#;
         assert_eq!(response_text(&message, &request, true), expected);
+    }
+
+    #[tokio::test]
+    async fn request_without_a_recorded_response_gets_an_error() {
+        let call = json!({"id": 1, "method": "tools/call", "params": {"name": "slow"}});
+        let progress = json!({"method": "notifications/message", "params": {"data": "started"}});
+        let record = record(&[(true, call.clone()), (false, progress)]);
+        let (mut reader, mut writer) = connect(&Arc::new(RecordedServer::new(&record, false)));
+        writer.send(call.to_string().into_bytes()).await.unwrap();
+        let first = reader.receive().await.unwrap().unwrap();
+        assert!(String::from_utf8_lossy(&first).contains("started"));
+        let response = reader.receive().await.unwrap().unwrap();
+        let response: Value = serde_json::from_slice(&response).unwrap();
+        let message = response["error"]["message"].as_str().unwrap();
+        assert_eq!(message, "the record has no response to tools/call slow");
     }
 }

@@ -1,14 +1,15 @@
 //! The server of a record: it responds to each recorded request as the server did.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use toolwire::types::code;
 use toolwire::{ProtocolVersion, VersionFeatures as _};
 
 use crate::record::{Record, RecordedMessage, redact_json};
-use crate::replay::exchanges::{RecordedExchange, exchanges, method};
+use crate::replay::exchanges::{Exchanges, RecordedExchange, method};
 use crate::replay::matching::{description, key};
 
 /// Requests that a client may send at any time. `--strict` does not expect them in the order of the record.
@@ -23,90 +24,111 @@ const UNORDERED: [&str; 5] = [
 /// A server that replays the exchanges of a record.
 #[derive(Debug)]
 pub(crate) struct RecordedServer {
-    exchanges: Vec<(String, RecordedExchange)>,
-    /// Whether requests have to arrive in the order of the record.
-    is_strict: bool,
+    exchanges: Vec<RecordedExchange>,
+    /// The indexes of the exchanges with equal requests, by their key.
+    by_key: HashMap<String, Vec<usize>>,
+    /// Of a strict replay: the indexes of the exchanges of each recorded connection, in their order.
+    orders: Option<Vec<Vec<usize>>>,
     redacts: bool,
     pub(super) has_legacy_era: bool,
-    state: Mutex<ReplayState>,
+    /// How often each key was requested.
+    used: Mutex<HashMap<String, usize>>,
+    /// The number of connections with a strict position so far.
+    positions: AtomicUsize,
     pub(super) next_request: AtomicU64,
 }
 
-#[derive(Debug)]
-struct ReplayState {
-    is_used: Vec<bool>,
-    /// The next exchange of a strict replay.
-    next: usize,
+/// The place of one connection in a strict replay.
+#[derive(Debug, Default)]
+pub(super) struct StrictPosition {
+    /// The index of the recorded connection, after the first request that is expected in its order.
+    order: Option<usize>,
+    /// The number of requests so far.
+    requests: usize,
 }
 
 impl RecordedServer {
     /// Creates the server of a record.
     pub(crate) fn new(record: &Record, is_strict: bool) -> Self {
-        let exchanges: Vec<(String, RecordedExchange)> = exchanges(record)
-            .into_iter()
-            .map(|exchange| (key(&exchange.request.body), exchange))
-            .collect();
-        let has_legacy_era = exchanges.iter().any(|(_, exchange)| {
-            exchange.method() == "initialize" && is_success(exchange.response())
-        });
+        let found = Exchanges::of(record);
+        let orders = is_strict.then(|| orders(&found));
+        let exchanges = found.all;
+        let mut by_key: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, exchange) in exchanges.iter().enumerate() {
+            let key = key(&exchange.request.body);
+            by_key.entry(key).or_default().push(index);
+        }
+        let has_legacy_era = exchanges
+            .iter()
+            .any(|exchange| exchange.method() == "initialize" && is_success(exchange.response()));
         Self {
-            state: Mutex::new(ReplayState {
-                is_used: vec![false; exchanges.len()],
-                next: 0,
-            }),
             exchanges,
-            is_strict,
+            by_key,
+            orders,
             redacts: record.is_redacted(),
             has_legacy_era,
+            used: Mutex::default(),
+            positions: AtomicUsize::new(0),
             next_request: AtomicU64::new(1),
         }
     }
 
-    /// Returns the exchange for a request, or the error that the client gets.
-    pub(super) fn find(&self, request: &Value) -> Result<&RecordedExchange, Value> {
-        let wanted = self.recorded_form(request);
-        let wanted = key(&wanted);
-        let name = method(request);
-        let mut state = self.state();
-        if self.is_strict && !UNORDERED.contains(&name) {
-            let rest = self.exchanges.iter().enumerate().skip(state.next);
-            let mut rest =
-                rest.filter(|(_, (_, exchange))| !UNORDERED.contains(&exchange.method()));
-            return match rest.next() {
-                Some((index, (key, exchange))) if *key == wanted => {
-                    state.next = index + 1;
-                    Ok(exchange)
-                }
-                Some((_, (_, exchange))) => Err(error(
-                    code::INTERNAL_ERROR,
-                    &format!(
-                        "the next request of the record is {}, not {}",
-                        description(&exchange.request.body),
-                        description(request)
-                    ),
-                )),
-                None => Err(error(
-                    code::INTERNAL_ERROR,
-                    &format!(
-                        "the record has no request after its last one: {}",
-                        description(request)
-                    ),
-                )),
-            };
+    /// Returns the exchange for a request, or the error that the client gets. `position` is that of the connection.
+    pub(super) fn find(
+        &self,
+        request: &Value,
+        position: &Mutex<StrictPosition>,
+    ) -> Result<&RecordedExchange, Value> {
+        let wanted = key(&self.recorded_form(request));
+        if let Some(orders) = &self.orders
+            && !UNORDERED.contains(&method(request))
+        {
+            let mut position = position.lock().unwrap_or_else(PoisonError::into_inner);
+            return self.next_in_order(orders, &wanted, request, &mut position);
         }
-        let matching = || {
-            let exchanges = self.exchanges.iter().enumerate();
-            exchanges.filter(|(_, (key, _))| *key == wanted)
+        let Some(equal) = self.by_key.get(&wanted) else {
+            return Err(self.unknown(request));
         };
-        let unused = matching().find(|(index, _)| !state.is_used[*index]);
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = used.entry(wanted).or_default();
         // A request that is repeated more often than in the record gets the last response again.
-        match unused.or_else(|| matching().next_back()) {
-            Some((index, (_, exchange))) => {
-                state.is_used[index] = true;
-                Ok(exchange)
-            }
-            None => Err(self.unknown(request)),
+        let index = equal[(*count).min(equal.len() - 1)];
+        *count += 1;
+        Ok(&self.exchanges[index])
+    }
+
+    /// Returns the next exchange of a connection, if the request is that of the record.
+    fn next_in_order(
+        &self,
+        orders: &[Vec<usize>],
+        wanted: &str,
+        request: &Value,
+        position: &mut StrictPosition,
+    ) -> Result<&RecordedExchange, Value> {
+        let order = *position.order.get_or_insert_with(|| {
+            // After the last recorded connection, the next client begins with the first one again.
+            self.positions.fetch_add(1, Ordering::Relaxed) % orders.len().max(1)
+        });
+        let next = orders
+            .get(order)
+            .and_then(|order| order.get(position.requests));
+        let Some(exchange) = next.map(|index| &self.exchanges[*index]) else {
+            let message = format!(
+                "the record has no request after its last one: {}",
+                description(request)
+            );
+            return Err(error(code::INTERNAL_ERROR, &message));
+        };
+        if key(&exchange.request.body) != wanted {
+            let message = format!(
+                "the next request of the record is {}, not {}",
+                description(&exchange.request.body),
+                description(request)
+            );
+            return Err(error(code::INTERNAL_ERROR, &message));
         }
+        position.requests += 1;
+        Ok(exchange)
     }
 
     /// Returns a request as it would be in the record.
@@ -123,7 +145,7 @@ impl RecordedServer {
     fn unknown(&self, request: &Value) -> Value {
         let name = method(request);
         let mut exchanges = self.exchanges.iter();
-        if exchanges.any(|(_, exchange)| exchange.method() == name) {
+        if exchanges.any(|exchange| exchange.method() == name) {
             let message = format!(
                 "the record has no {} with these parameters",
                 description(request)
@@ -152,7 +174,7 @@ impl RecordedServer {
     /// Returns the capabilities that the recorded requests need.
     fn capabilities(&self) -> Value {
         let mut capabilities = json!({});
-        for (_, exchange) in &self.exchanges {
+        for exchange in &self.exchanges {
             let capability = match exchange.method().split('/').next() {
                 Some(known @ ("tools" | "prompts" | "resources")) => known,
                 Some("completion") => "completions",
@@ -162,10 +184,18 @@ impl RecordedServer {
         }
         capabilities
     }
+}
 
-    fn state(&self) -> MutexGuard<'_, ReplayState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// Returns the requests of each recorded connection that are expected in their order.
+fn orders(exchanges: &Exchanges) -> Vec<Vec<usize>> {
+    let mut orders: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for (index, exchange) in exchanges.all.iter().enumerate() {
+        if !UNORDERED.contains(&exchange.method()) {
+            let order = orders.entry(exchange.connection).or_default();
+            order.push(index);
+        }
     }
+    orders.into_values().collect()
 }
 
 fn is_success(response: Option<&RecordedMessage>) -> bool {
@@ -195,7 +225,15 @@ mod tests {
     }
 
     fn find(server: &RecordedServer, request: &Value) -> Result<String, String> {
-        match server.find(request) {
+        find_at(server, request, &Mutex::default())
+    }
+
+    fn find_at(
+        server: &RecordedServer,
+        request: &Value,
+        position: &Mutex<StrictPosition>,
+    ) -> Result<String, String> {
+        match server.find(request, position) {
             Ok(exchange) => Ok(exchange.response().unwrap().body["result"]["text"].to_string()),
             Err(error) => Err(error["error"]["message"].to_string()),
         }
@@ -223,16 +261,37 @@ mod tests {
         );
 
         let strict = RecordedServer::new(&record, true);
-        let error = find(&strict, &call(7, 2)).unwrap_err();
+        let position = Mutex::default();
+        let error = find_at(&strict, &call(7, 2), &position).unwrap_err();
         assert!(error.contains("the next request of the record"), "{error}");
         for (argument, expected) in [(1, "\"one\""), (2, "\"two\""), (1, "\"one again\"")] {
-            assert_eq!(find(&strict, &call(7, argument)).unwrap(), expected);
+            let found = find_at(&strict, &call(7, argument), &position);
+            assert_eq!(found.unwrap(), expected);
         }
-        assert!(
-            find(&strict, &call(7, 1))
-                .unwrap_err()
-                .contains("after its last one")
-        );
+        let error = find_at(&strict, &call(7, 1), &position).unwrap_err();
+        assert!(error.contains("after its last one"), "{error}");
+    }
+
+    #[test]
+    fn connections_have_strict_positions_of_their_own() {
+        let mut record = record(&[
+            (true, call(1, 1)),
+            (false, responded(1, "one")),
+            (true, call(2, 2)),
+            (false, responded(2, "two")),
+            (true, call(1, 3)),
+            (false, responded(1, "three")),
+        ]);
+        for message in &mut record.messages[4..] {
+            message.connection = 2;
+        }
+        let server = RecordedServer::new(&record, true);
+        let positions: [Mutex<StrictPosition>; 3] = Default::default();
+        // The third connection is like the first one.
+        for (position, argument) in [(0, 1), (1, 3), (2, 1), (0, 2), (2, 2)] {
+            find_at(&server, &call(7, argument), &positions[position]).unwrap();
+        }
+        find_at(&server, &call(7, 1), &positions[1]).unwrap_err();
     }
 
     #[test]

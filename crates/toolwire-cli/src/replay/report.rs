@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::replay::compare::Difference;
-use crate::show::{escaped_json, plain_text};
+use crate::show::{escaped_json, one_line, plain_text};
 
 /// The longest shown value, in characters.
 const SHOWN_CHARACTERS: usize = 200;
@@ -164,10 +164,6 @@ fn shown(value: &Value) -> String {
     }
     let start: String = text.chars().take(SHOWN_CHARACTERS).collect();
     format!("{start}…")
-}
-
-fn one_line(text: &str) -> String {
-    plain_text(text).replace(['\n', '\r'], "\u{fffd}")
 }
 
 /// Returns text for XML. Characters that XML does not have are replaced.

@@ -24,7 +24,7 @@ pub(crate) use content::{
 pub(crate) use events::event_types;
 pub(crate) use lists::{prompt, prompts, resources, server_info, templates, tool, tools};
 pub(crate) use paint::Paint;
-pub(crate) use safe_text::{escaped_json, plain_text};
+pub(crate) use safe_text::{escaped_json, one_line, plain_text};
 pub(crate) use server_cards::server_cards;
 pub(crate) use skills::{skill, skills};
 pub(crate) use table::Table;

@@ -34,6 +34,11 @@ pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(replaced.collect())
 }
 
+/// Returns the text as [`plain_text`] does, in one line.
+pub(crate) fn one_line(text: &str) -> String {
+    plain_text(text).replace(['\n', '\r'], "\u{fffd}")
+}
+
 /// Returns the same JSON with every such character escaped. They can only be in strings, where escapes are possible.
 pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
     let must_escape =

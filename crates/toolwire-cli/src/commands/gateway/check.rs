@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use toolwire_gateway::{Gateway, GatewayReport, InvisibleCharacter, UpstreamReport};
 
-use crate::commands::gateway::one_line;
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
+use crate::show::one_line;
 
 /// Connects to all upstreams, and prints the merged lists and their problems.
 pub(super) async fn check(gateway: &Gateway, screen: &Screen) -> Result<Exit, Failure> {

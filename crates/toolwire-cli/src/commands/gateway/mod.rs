@@ -20,7 +20,6 @@ use crate::failure::{Exit, Failure};
 use crate::gateway_arguments;
 use crate::interrupts::{Hangups, Interrupts};
 use crate::screen::Screen;
-use crate::show::plain_text;
 use crate::telemetry;
 #[cfg(feature = "otel")]
 use crate::telemetry::MetricsPage;
@@ -142,11 +141,6 @@ fn options(screen: &Arc<Screen>, processes: &ProcessTracker) -> Result<GatewayOp
         Some(logins) => options.with_logins(logins),
         None => options,
     })
-}
-
-/// Returns text of an upstream in one line without control characters.
-fn one_line(text: &str) -> String {
-    plain_text(text).replace(['\n', '\r'], "\u{fffd}")
 }
 
 fn failed(error: &GatewayError) -> Failure {

@@ -7,7 +7,7 @@ use toolwire_gateway::pins::{
     DifferenceLine, EntryReview, PinKind, PinStatus, Review, differences, text_differences,
 };
 
-use crate::commands::gateway::one_line;
+use crate::show::one_line;
 
 pub(super) fn as_text(upstream: &PinnedUpstream) -> String {
     let name = &upstream.name;

@@ -27,7 +27,7 @@ mod skills;
 pub(crate) mod small_server;
 mod task_server;
 mod tasks;
-mod terminal;
+pub(crate) mod terminal;
 pub(crate) mod tls;
 mod views;
 mod waiting;

@@ -1,62 +1,84 @@
 //! `toolwire replay --against`: a server compared with a record.
 
+use serde_json::json;
+use toolwire::{CallToolResult, Elicit, RequestContext, Server, ToolError, tool};
+
 use crate::client::fake_http::FakeHttp;
-use crate::client::{CommandOutput, run, run_command};
+use crate::client::run;
+use crate::client::small_server::SmallServer;
+#[cfg(target_os = "linux")]
+use crate::client::terminal::run_at_terminal;
 use crate::http::HttpDemo;
+#[cfg(target_os = "linux")]
 use crate::process::toolwire;
-use crate::record::{CALLS, RecordFile, add_command, demo, record_call};
+use crate::record::secrets::{JWT, log_in};
+use crate::record::{CALLS, RecordFile, TASK_CALL, against, check_same, demo, record_call};
 
-async fn against(record: &RecordFile, server: &[&str], more: &[&str]) -> CommandOutput {
-    let mut command = toolwire(&["replay", &record.name(), "--against"]);
-    if let [url] = server {
-        command.arg(url);
-    }
-    command.args(more);
-    add_command(&mut command, server);
-    run_command(command).await
+/// Returns the time.
+#[tool(read_only)]
+async fn clock() -> CallToolResult {
+    let since_epoch = std::time::UNIX_EPOCH.elapsed().expect("a time after 1970");
+    let time = format!("2026-11-18T10:00:00.{:09}Z", since_epoch.subsec_nanos());
+    let structured = json!({ "time": time });
+    let mut result = CallToolResult::text(structured.to_string());
+    result.structured_content = Some(structured.into());
+    result
 }
 
+#[derive(Debug, serde::Deserialize, Elicit)]
+struct Confirmation {
+    confirmed: bool,
+}
+
+/// Asks with a text that has a secret.
+#[tool(read_only)]
+async fn confirm(ctx: &RequestContext) -> Result<String, ToolError> {
+    let question = format!("Use {JWT}?");
+    let Confirmation { confirmed } = ctx.ask("confirmation", question).await?;
+    Ok(format!("confirmed: {confirmed}"))
+}
+
+/// A server with several pages of tools. Its cursors differ between two processes.
+fn small_server() -> Server {
+    Server::new("small", "1.0.0")
+        .with_page_size(1)
+        .tool(clock)
+        .tool(confirm)
+        .tool(log_in)
+}
+
+/// The calls of the small server.
+const SMALL_CALLS: [&[&str]; 3] = [
+    &["tools"],
+    &["call", "clock"],
+    &["call", "confirm", "--answer", "confirmed=yes"],
+];
+
 #[tokio::test]
-async fn record_of_a_command_replays_without_a_difference() {
-    for era in ["modern", "legacy"] {
-        for call in CALLS {
-            let record = record_call(call, era, &demo()).await;
-            let output = against(&record, &demo(), &["--yes"]).await;
-            assert_eq!(output.code, Some(0), "{era} {call:?} {output:?}");
-            let last = output.stdout.lines().last().unwrap_or_default();
-            assert!(
-                last.ends_with(" same, 0 different, 0 skipped"),
-                "{output:?}"
-            );
-            assert!(!last.starts_with('0'), "{output:?}");
+async fn records_replay_without_a_difference() {
+    let http_demo = HttpDemo::start(&[]).await;
+    let (demo_url, demo_command) = (http_demo.url(), demo());
+    let recorded = SmallServer::start(small_server()).await;
+    // Another server with the same tools, whose states and cursors are its own.
+    let other = SmallServer::start(small_server()).await;
+    let stdio: (&[&str], &[&str]) = (&demo_command, &demo_command);
+    let http: (&[&str], &[&str]) = (&[&demo_url], &[&demo_url]);
+    let small: (&[&str], &[&str]) = (&[recorded.url()], &[other.url()]);
+    let demo_calls = [&CALLS[..], &[TASK_CALL]].concat();
+    for ((server, compared), calls) in [
+        (stdio, &demo_calls[..]),
+        (http, &demo_calls[..]),
+        (small, &SMALL_CALLS[..]),
+    ] {
+        for era in ["modern", "legacy"] {
+            for call in calls {
+                let record = record_call(call, era, server).await;
+                let case = format!("{server:?} {era} {call:?}");
+                check_same(&record, compared, &case).await;
+                let has_http = record.text().contains(r#""kind":"http""#);
+                assert_eq!(has_http, server.len() == 1, "{case}");
+            }
         }
-    }
-}
-
-#[tokio::test]
-async fn record_of_an_address_replays_without_a_difference() {
-    let demo = HttpDemo::start(&[]).await;
-    let url = demo.url();
-    for era in ["modern", "legacy"] {
-        for call in CALLS {
-            let record = record_call(call, era, &[&url]).await;
-            let output = against(&record, &[&url], &["--yes"]).await;
-            assert_eq!(output.code, Some(0), "{era} {call:?} {output:?}");
-            assert!(record.text().contains(r#""kind":"http""#));
-        }
-    }
-}
-
-#[tokio::test]
-async fn record_of_a_proxy_replays_without_a_difference() {
-    for era in ["modern", "legacy"] {
-        let record = RecordFile::new("proxied");
-        let name = record.name();
-        let mut command = toolwire(&["call", "add", "a=1", "b=2", "--era", era]);
-        command.args(["--", crate::record::PROGRAM, "record", &name]);
-        command.args(demo());
-        assert_eq!(run_command(command).await.ok(), crate::record::SUM);
-        against(&record, &demo(), &[]).await.ok();
     }
 }
 
@@ -96,9 +118,28 @@ async fn tools_that_may_change_something_need_a_permission() {
         "{text}"
     );
     assert!(text.contains("--yes"), "{text}");
+    // The names are in one line, whatever the record says.
+    record
+        .change(|line| Some(line.replace(r#""name":"fail""#, r#""name":"fail\ntoolwire: done""#)));
+    let text = against(&record, &demo(), &[]).await.failed(2);
+    assert!(text.contains("fail\u{fffd}toolwire: done"), "{text}");
     // A read-only tool needs none.
     let record = record_call(&["call", "add", "a=1", "b=2"], "modern", &demo()).await;
     against(&record, &demo(), &[]).await.ok();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn user_is_asked_before_tools_are_called_again() {
+    let record = record_call(&["call", "fail", "message=no"], "modern", &demo()).await;
+    for (typed, code, outcome) in [("y", 0, "same       tools/call fail\n"), ("n", 2, "")] {
+        let mut command = toolwire(&["replay", &record.name(), "--against"]);
+        command.args(demo());
+        let script = [("change something: fail. Call them again? [y/N] ", typed)];
+        let output = run_at_terminal(command, &script).await;
+        assert_eq!(output.code, Some(code), "{output:?}");
+        assert!(output.stdout.contains(outcome), "{output:?}");
+    }
 }
 
 #[tokio::test]
@@ -115,26 +156,38 @@ async fn invalid_records_and_options_are_usage_errors() {
 }
 
 #[tokio::test]
-async fn existing_record_is_not_overwritten() {
-    let record = record_call(&["ping"], "modern", &demo()).await;
-    let before = record.text();
-    let mut command = toolwire(&["ping", "--record", &record.name()]);
-    command.args(demo());
-    let text = run_command(command).await.failed(2);
-    assert!(text.contains("cannot be created"), "{text}");
-    assert_eq!(record.text(), before);
+async fn redirect_to_another_host_is_not_followed() {
+    let other = FakeHttp::silent().await;
+    let redirect = format!(
+        "HTTP/1.1 307 Temporary Redirect\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n",
+        other.url()
+    );
+    let server = FakeHttp::responding(&redirect).await;
+    let record = record_call(&["call", "add", "a=1", "b=2"], "modern", &demo()).await;
+    let output = against(&record, &[&server.url()], &["--yes", "--timeout", "5s"]).await;
+    assert_ne!(output.code, Some(0), "{output:?}");
+    assert_eq!(other.request_count(), 0);
 }
 
 #[tokio::test]
-async fn rejected_connection_is_recorded() {
-    let server = FakeHttp::responding("HTTP/1.1 503 Service Unavailable\r\n\r\n").await;
-    let record = RecordFile::new("rejected");
-    let url = server.url();
-    let output = run(&["ping", &url, "--record", &record.name()]).await;
-    assert_eq!(output.code, Some(4), "{output:?}");
+async fn unexpected_request_of_the_server_is_reported_without_secrets() {
+    let server = SmallServer::start(small_server()).await;
+    let url = [server.url()];
+    let call = ["call", "confirm", "--answer", "confirmed=yes"];
+    let record = record_call(&call, "legacy", &url).await;
+    assert!(!record.text().contains(JWT));
+    // As if the server had not asked.
+    record.change(|line| {
+        let is_input = line.contains("elicitation/create") && line.contains(r#""dir":"in""#)
+            || line.contains(r#""action":"accept""#);
+        (!is_input).then(|| line.to_owned())
+    });
+    let output = against(&record, &url, &["--timeout", "5s"]).await;
+    assert_eq!(output.code, Some(1), "{output:?}");
     assert!(
-        record.text().contains(r#""status":503"#),
-        "{}",
-        record.text()
+        output.stdout.contains("a request of the server"),
+        "{output:?}"
     );
+    assert!(output.stdout.contains("[redacted "), "{output:?}");
+    assert!(!output.stdout.contains(JWT), "{output:?}");
 }

@@ -1,6 +1,8 @@
 //! Records: what they contain, and what can be replayed from them.
 
 mod against;
+mod changed_records;
+mod recorded_commands;
 mod secrets;
 mod serving;
 mod test_code;
@@ -28,6 +30,9 @@ const CALLS: [&[&str]; 5] = [
     &["call", "fail", "message=no"],
     &["read", "demo://no-such-resource"],
 ];
+
+/// A request that becomes a task. A task has no form in the other era.
+const TASK_CALL: &[&str] = &["call", "bake", "layers=2", "delay_ms=80"];
 
 /// What `call add a=1 b=2` prints.
 const SUM: &str = "{\n  \"sum\": 3\n}\n";
@@ -72,6 +77,14 @@ impl RecordFile {
         };
         within(reading).await
     }
+
+    /// Replaces the lines of the record.
+    fn change(&self, change: impl Fn(&str) -> Option<String>) {
+        let text = self.text();
+        let lines = text.lines().filter_map(change);
+        let changed: String = lines.map(|line| line + "\n").collect();
+        std::fs::write(self.path(), changed).expect("the record is writable");
+    }
 }
 
 /// Returns the demo as a command for the end of a command line.
@@ -105,4 +118,24 @@ fn add_command(command: &mut Command, server: &[&str]) {
     if server.len() > 1 {
         command.args(server);
     }
+}
+
+/// Compares a server with a record. `server` is an address or a command.
+async fn against(record: &RecordFile, server: &[&str], more: &[&str]) -> CommandOutput {
+    let mut command = toolwire(&["replay", &record.name(), "--against"]);
+    if let [url] = server {
+        command.arg(url);
+    }
+    command.args(more);
+    add_command(&mut command, server);
+    run_command(command).await
+}
+
+/// Checks that a server sends what is in the record: something is compared, and nothing differs or is skipped.
+async fn check_same(record: &RecordFile, server: &[&str], case: &str) {
+    let output = against(record, server, &["--yes"]).await;
+    assert_eq!(output.code, Some(0), "{case}: {output:?}");
+    let last = output.stdout.lines().last().unwrap_or_default();
+    let is_same = last.ends_with(" same, 0 different, 0 skipped") && !last.starts_with('0');
+    assert!(is_same, "{case}: {output:?}");
 }

@@ -1,5 +1,7 @@
 //! Planted secrets are not in a record.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use toolwire::{CallToolResult, Server, tool};
 
 use crate::client::small_server::SmallServer;
@@ -7,17 +9,27 @@ use crate::client::{run, run_command};
 use crate::process::toolwire;
 use crate::record::RecordFile;
 
-const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.Y2FuYXJ5LWNhbmFyeQ";
+pub(super) const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.Y2FuYXJ5LWNhbmFyeQ";
 const CANARY: &str = "canary-7f3a9";
 
 /// Returns a token, in structured content and in a text.
 #[tool]
-async fn log_in(password: String) -> CallToolResult {
+pub(super) async fn log_in(password: String) -> CallToolResult {
     let text = format!("the token is {JWT} for https://me:{CANARY}@example.com/?api_key={CANARY}");
     let structured = serde_json::json!({"access_token": CANARY, "length": password.len()});
     let mut result = CallToolResult::text(text);
     result.structured_content = Some(structured.into());
     result
+}
+
+/// The calls of `count_logins`.
+static LOGINS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts its calls.
+#[tool]
+async fn count_logins(password: String) -> usize {
+    assert_eq!(password, CANARY);
+    LOGINS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 async fn recorded(options: &[&str]) -> (RecordFile, String) {
@@ -74,8 +86,12 @@ async fn secrets_are_recorded_only_on_demand() {
 
 #[tokio::test]
 async fn requests_with_redacted_parts_are_not_sent_again() {
-    let server = SmallServer::start(Server::new("secrets", "1.0.0").tool(log_in)).await;
-    let (record, _) = recorded(&[]).await;
+    let server = SmallServer::start(Server::new("secrets", "1.0.0").tool(count_logins)).await;
+    let record = RecordFile::new("logins");
+    let argument = format!("password={CANARY}");
+    let mut command = toolwire(&["call", server.url(), "count_logins", &argument]);
+    command.args(["--record", &record.name()]);
+    run_command(command).await.ok();
     let replay = [
         "replay",
         &record.name(),
@@ -86,4 +102,5 @@ async fn requests_with_redacted_parts_are_not_sent_again() {
     let report = run(&replay).await.json();
     assert_eq!(report["skipped"], 1, "{report}");
     assert_eq!(report["different"], 0, "{report}");
+    assert_eq!(LOGINS.load(Ordering::Relaxed), 1);
 }

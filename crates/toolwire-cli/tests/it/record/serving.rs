@@ -3,7 +3,7 @@
 use crate::client::{CommandOutput, run_command};
 use crate::http::HttpDemo;
 use crate::process::toolwire;
-use crate::record::{CALLS, PROGRAM, RecordFile, add_command, client_command, demo, record_call};
+use crate::record::{CALLS, PROGRAM, add_command, client_command, demo, record_call};
 
 /// Runs a command of a client against a server.
 async fn call(call: &[&str], era: &str, server: &[&str]) -> CommandOutput {
@@ -113,28 +113,4 @@ async fn large_result_is_in_a_file_of_its_own() {
     }
     let text = crate::client::run(&["replay", &file]).await.failed(2);
     assert!(text.contains("was changed"), "{text}");
-}
-
-#[tokio::test]
-async fn gateway_records_its_upstreams() {
-    let record = RecordFile::new("gateway");
-    let config = format!(
-        "listen = \"127.0.0.1:0\"\n[upstream.demo]\ncommand = [{PROGRAM:?}, \"demo\", \"--stdio\"]\n"
-    );
-    let config = record.directory.write("gateway.toml", &config);
-    let gateway = toolwire(&["gateway", "--config", &config, "--record", &record.name()]);
-    let gateway = HttpDemo::start_command(gateway).await;
-    let output = call(
-        &["call", "demo_add", "a=1", "b=2"],
-        "modern",
-        &[&gateway.url()],
-    )
-    .await;
-    assert_eq!(output.ok(), crate::record::SUM);
-    let text = record.text_with(r#""sum":3"#).await;
-    assert!(
-        text.contains(r#""kind":"connection","server":"demo""#),
-        "{text}"
-    );
-    assert!(text.contains(r#""sum":3"#), "{text}");
 }

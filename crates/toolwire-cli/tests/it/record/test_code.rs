@@ -3,7 +3,10 @@
 //! `records/demo.rs` is the code for `records/demo.mcplog`, which is a record of the server below. `UPDATE_RECORDS=1 cargo
 //! test -p toolwire-cli test_code` writes both again.
 
-use toolwire::{Elicit, RequestContext, Server, ToolError, tool};
+use std::time::Duration;
+
+use toolwire::tasks::Tasks;
+use toolwire::{CallToolResult, Elicit, RequestContext, Server, ToolError, tool};
 
 use crate::client::run;
 use crate::client::small_server::SmallServer;
@@ -28,8 +31,32 @@ async fn confirm(ctx: &RequestContext) -> Result<&'static str, ToolError> {
     Ok(if confirmed { "done" } else { "not done" })
 }
 
+/// Returns a time that is not that of the record.
+#[tool]
+async fn clock() -> CallToolResult {
+    let since_epoch = std::time::UNIX_EPOCH.elapsed().expect("a time after 1970");
+    let time = format!("2026-11-18T10:00:00.{:09}Z", since_epoch.subsec_nanos());
+    let structured = serde_json::json!({"time": time, "zone": "UTC"});
+    let mut result = CallToolResult::text(structured.to_string());
+    result.structured_content = Some(structured.into());
+    result
+}
+
+/// Becomes a task.
+#[tool(task)]
+async fn bake() -> &'static str {
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    "a cake"
+}
+
 fn server() -> Server {
-    Server::new("recorded", "1.0.0").tool(add).tool(confirm)
+    Server::new("recorded", "1.0.0")
+        .with_tasks(Tasks::in_memory().with_poll_interval(Duration::from_millis(50)))
+        .with_page_size(3)
+        .tool(add)
+        .tool(confirm)
+        .tool(clock)
+        .tool(bake)
 }
 
 include!("../../records/demo.rs");
@@ -65,10 +92,21 @@ async fn write_record(record: &str) {
         for call in [
             &["add", "a=1", "b=2"][..],
             &["confirm", "--answer", "confirmed=yes"],
+            &["clock"],
+            &["bake"],
         ] {
             let url = proxy.url();
             let call = [&["call", &url, "--era", era], call].concat();
             run(&call).await.ok();
+        }
+    }
+    // The state of a task is requested until the task ends.
+    let url = proxy.url();
+    let id = run(&["call", &url, "bake", "--task"]).await.ok();
+    loop {
+        let task = run(&["task", "get", &url, id.trim()]).await.ok();
+        if task.contains("completed") {
+            return;
         }
     }
 }
