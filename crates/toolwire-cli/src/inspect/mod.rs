@@ -40,11 +40,6 @@ use crate::target;
 /// Connects to the server and serves the page until a signal.
 pub(crate) async fn inspect(arguments: &Inspect, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     let server = &arguments.server;
-    if server.recording.file.is_some() || server.recording.unredacted {
-        return Err(Failure::usage("`inspect` writes no record").with_advice(
-            "inspect a server that records: toolwire inspect -- toolwire record FILE SERVER",
-        ));
-    }
     // One receiver for all steps, so that no signal between two steps is lost.
     let mut interrupts = Interrupts::listen();
     let (target, words) = interrupts.or(target::find(server, screen)).await?;

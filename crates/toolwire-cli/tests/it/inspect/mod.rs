@@ -17,7 +17,7 @@ use crate::process::{toolwire, within};
 const DEMO: [&str; 4] = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
 
 /// A running `toolwire inspect`. It ends when it is dropped.
-struct InspectCommand {
+pub(crate) struct InspectCommand {
     /// The address with the secret.
     url: String,
     token: String,
@@ -26,7 +26,7 @@ struct InspectCommand {
 
 impl InspectCommand {
     /// Starts the command and waits for its address.
-    async fn start(arguments: &[&str]) -> Self {
+    pub(crate) async fn start(arguments: &[&str]) -> Self {
         let mut command = toolwire(&["inspect", "--json", "--listen", "127.0.0.1:0"]);
         command
             .args(arguments)
@@ -65,14 +65,14 @@ impl InspectCommand {
         (response.status, response.json())
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         let (status, value) = self.request("GET", path, None).await;
         assert_eq!(status, 200, "{path}: {value}");
         value
     }
 
     /// Calls a tool, and returns the outcome.
-    async fn call(&self, name: &str, arguments: Value) -> Value {
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Value {
         let body = json!({
             "method": "tools/call",
             "params": {"name": name, "arguments": arguments},

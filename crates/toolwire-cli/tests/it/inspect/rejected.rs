@@ -162,20 +162,6 @@ async fn address_of_other_machines_is_rejected() {
 }
 
 #[tokio::test]
-async fn record_is_rejected() {
-    let mut command = toolwire(&["inspect", "--record", "session.mcplog"]);
-    let output = within(command.args(DEMO).output())
-        .await
-        .expect("the command runs");
-    assert_eq!(output.status.code(), Some(2));
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        error.contains("toolwire inspect -- toolwire record"),
-        "{error}"
-    );
-}
-
-#[tokio::test]
 async fn server_that_does_not_start_ends_the_command() {
     let mut command = toolwire(&[
         "inspect",

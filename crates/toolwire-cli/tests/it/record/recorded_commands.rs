@@ -1,8 +1,11 @@
 //! What each command records.
 
+use serde_json::json;
+
 use crate::client::fake_http::FakeHttp;
 use crate::client::{run, run_command};
 use crate::http::HttpDemo;
+use crate::inspect::InspectCommand;
 use crate::process::toolwire;
 use crate::record::{PROGRAM, RecordFile, SUM, check_same, demo, record_call};
 
@@ -43,6 +46,29 @@ async fn record_of_a_gateway_replays_without_a_difference() {
         .await
         .ok();
     assert!(output.contains(" 0 different"), "{output}");
+}
+
+#[tokio::test]
+async fn record_of_the_inspector_replays_without_a_difference() {
+    let record = RecordFile::new("inspected");
+    let name = record.name();
+    let arguments = [&["--record", &name][..], &demo()].concat();
+    let inspect = InspectCommand::start(&arguments).await;
+    let outcome = inspect.call("add", json!({"a": 1, "b": 2})).await;
+    assert_eq!(
+        outcome["result"]["structuredContent"],
+        json!({"sum": 3}),
+        "{outcome}"
+    );
+    // The log of the page has the messages, too.
+    let log = inspect.get("/api/log").await;
+    assert!(log.to_string().contains("tools/call"), "{log}");
+    record.text_with(r#""sum":3"#).await;
+    drop(inspect);
+    let output = crate::record::against(&record, &demo(), &["--yes"])
+        .await
+        .ok();
+    assert!(output.contains("same       tools/call add\n"), "{output}");
 }
 
 #[tokio::test]
