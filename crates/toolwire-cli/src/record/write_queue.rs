@@ -50,7 +50,7 @@ pub(super) struct WriteQueue {
 
 #[derive(Debug, Default)]
 struct QueueState {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<QueuedWrite>,
     /// The number and the bytes of the entries that are not yet written.
     queued_entries: usize,
     queued_bytes: usize,
@@ -70,12 +70,12 @@ struct QueueState {
 }
 
 #[derive(Debug)]
-enum Entry {
+enum QueuedWrite {
     Line(Vec<u8>),
     Blob { digest: String, body: String },
 }
 
-impl Entry {
+impl QueuedWrite {
     fn len(&self) -> usize {
         match self {
             Self::Line(bytes) => bytes.len(),
@@ -137,7 +137,7 @@ impl WriteQueue {
             return self.fail_at_limit(state);
         }
         state.events += 1;
-        self.add(state, Entry::Line(bytes), line.kind != "connection");
+        self.add(state, QueuedWrite::Line(bytes), line.kind != "connection");
     }
 
     /// Adds a blob, unless the record has it. Returns `false` if it cannot be recorded.
@@ -150,11 +150,16 @@ impl WriteQueue {
             return true;
         }
         let digest = digest.to_owned();
-        self.add(state, Entry::Blob { digest, body }, true)
+        self.add(state, QueuedWrite::Blob { digest, body }, true)
     }
 
     /// Adds an entry within the limits. Otherwise recording stops.
-    fn add(&self, mut state: MutexGuard<'_, QueueState>, entry: Entry, is_content: bool) -> bool {
+    fn add(
+        &self,
+        mut state: MutexGuard<'_, QueueState>,
+        entry: QueuedWrite,
+        is_content: bool,
+    ) -> bool {
         let bytes = state.bytes.saturating_add(entry.len() as u64);
         if bytes > self.limits.bytes {
             self.fail_at_limit(state);
@@ -215,8 +220,8 @@ impl WriteQueue {
         while let Some(entries) = self.next_entries() {
             for entry in entries {
                 let written = match &entry {
-                    Entry::Line(bytes) => file.write_all(bytes),
-                    Entry::Blob { digest, body } => write_blob(&blobs, digest, body),
+                    QueuedWrite::Line(bytes) => file.write_all(bytes),
+                    QueuedWrite::Blob { digest, body } => write_blob(&blobs, digest, body),
                 };
                 if let Err(error) = written {
                     let mut state = self.state();
@@ -240,7 +245,7 @@ impl WriteQueue {
     }
 
     /// Waits for entries. Returns `None` at the end.
-    fn next_entries(&self) -> Option<VecDeque<Entry>> {
+    fn next_entries(&self) -> Option<VecDeque<QueuedWrite>> {
         let mut state = self.state();
         loop {
             if !state.entries.is_empty() {

@@ -43,10 +43,10 @@ pub(super) async fn check_authorization(
     let url = &endpoint.url;
     let found = find_metadata(&client, url, uri, limit).await;
     match &found {
-        Ok(FoundMetadata::Issuer(issuer)) => {
+        Ok(MetadataLookup::Issuer(issuer)) => {
             steps.passed("metadata", begun, format!("logins are at {issuer}"));
         }
-        Ok(FoundMetadata::Elsewhere(url)) => {
+        Ok(MetadataLookup::Elsewhere(url)) => {
             let detail = format!("not fetched, because it is at another host: {url}");
             steps.skipped("metadata", detail);
         }
@@ -76,7 +76,7 @@ pub(super) async fn check_authorization(
 }
 
 /// What is known about the metadata of a server.
-enum FoundMetadata {
+enum MetadataLookup {
     /// The first authorization server.
     Issuer(String),
     /// The metadata is at this URL of another host, which is not fetched.
@@ -89,7 +89,7 @@ async fn find_metadata(
     url: &str,
     uri: &Uri,
     limit: Duration,
-) -> Result<FoundMetadata, String> {
+) -> Result<MetadataLookup, String> {
     let challenges = timeout(limit, challenges(client, uri)).await;
     let challenges = challenges.unwrap_or_default();
     let urls = resource_metadata_urls(url, challenges.iter().map(String::as_str));
@@ -99,12 +99,12 @@ async fn find_metadata(
             continue;
         };
         if metadata.host() != uri.host() {
-            return Ok(FoundMetadata::Elsewhere(url));
+            return Ok(MetadataLookup::Elsewhere(url));
         }
         let fetched = timeout(limit, fetch(client, metadata)).await;
         match fetched.unwrap_or_else(|_| Err("there is no response in time".to_owned())) {
             Ok(metadata) => match metadata.authorization_servers.into_iter().next() {
-                Some(issuer) => return Ok(FoundMetadata::Issuer(issuer)),
+                Some(issuer) => return Ok(MetadataLookup::Issuer(issuer)),
                 None => problem = format!("{url} names no authorization server"),
             },
             Err(error) => problem = format!("{url}: {error}"),

@@ -8,7 +8,7 @@ use crate::record::{RecordedMessage, is_redacted};
 use crate::replay::exchanges::{MessageKind, RecordedExchange, kind, method};
 use crate::replay::matching::description;
 use crate::replay::rust_test::assertions::{assertions, json_code};
-use crate::replay::rust_test::variables::Variables;
+use crate::replay::rust_test::variables::TestVariables;
 use crate::replay::server_values::is_working;
 use crate::show::one_line;
 
@@ -26,7 +26,7 @@ pub(super) struct ConnectionCode<'a> {
     /// The capabilities of the scripted client.
     capabilities: &'a Value,
     responses: &'a ClientResponses<'a>,
-    variables: Variables,
+    variables: TestVariables,
 }
 
 impl<'a> ConnectionCode<'a> {
@@ -38,7 +38,7 @@ impl<'a> ConnectionCode<'a> {
         Self {
             capabilities,
             responses,
-            variables: Variables::new(exchanges),
+            variables: TestVariables::new(exchanges),
         }
     }
 

@@ -206,7 +206,7 @@ mod tests {
         let get = |id: i64| json!({"id": id, "method": "tasks/get", "params": {"taskId": "t-1"}});
         let record = client_with(&[
             (true, create),
-            (false, json!({"id": 3, "result": {"task": task.clone()}})),
+            (false, json!({"id": 3, "result": {"task": task}})),
             (true, get(4)),
             (false, json!({"id": 4, "result": task})),
             (true, get(5)),

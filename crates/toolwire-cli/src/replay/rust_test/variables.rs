@@ -12,14 +12,14 @@ type ValueKey = (ServerValue, String);
 
 /// The variables of one test.
 #[derive(Debug)]
-pub(super) struct Variables {
+pub(super) struct TestVariables {
     /// How often later requests send a value back.
     needed: HashMap<ValueKey, usize>,
     /// The names by the recorded values. `None` stands for the value of an exchange that is left out.
     names: HashMap<ValueKey, Option<String>>,
 }
 
-impl Variables {
+impl TestVariables {
     pub(super) fn new(exchanges: &[&RecordedExchange]) -> Self {
         let requests = exchanges.iter().map(|exchange| &exchange.request.body);
         let mut needed: HashMap<ValueKey, usize> = HashMap::new();
