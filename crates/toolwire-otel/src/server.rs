@@ -17,7 +17,7 @@ use crate::propagation::trace_context;
 use crate::recording::{Recording, Start};
 use crate::side::Side;
 use crate::stream_opening::Opening;
-use crate::target::{Target, is_stream};
+use crate::target::{Target, is_stream, may_ask_input};
 use crate::telemetry::{Telemetry, TelemetryMode};
 
 impl Middleware for Telemetry {
@@ -47,10 +47,11 @@ impl Telemetry {
         let outcome = next.run(request).with_context(context).await;
         let ending = match outcome.error() {
             Some(error) => Ending::of_error(error),
-            None => {
+            None if may_ask_input(request.method()) => {
                 let result = outcome.result();
                 recording.ending_of_result(result.as_ref().map_or("null", |result| result.get()))
             }
+            None => Ending::default(),
         };
         if is_new_session && ending.error_type.is_none() {
             record_session(&recording, request);
