@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolwire::{RequestContext, Server};
+use toolwire::{LoggingLevel, RequestContext, Server};
 use toolwire_tests::peer::{
     Peer, call, complete, legacy, modern, notification, plain, result_response, server, text,
     within,
@@ -215,6 +215,31 @@ async fn connected_clients_are_known_and_can_be_notified() {
     peer.close_input();
     peer.expect_end().await;
     assert!(server.connected_clients().is_empty());
+}
+
+#[tokio::test]
+async fn connected_client_gets_log_messages_of_its_level() {
+    let server = server().with_logging();
+    let mut peer = Peer::connect(&server);
+    peer.initialize("2025-11-25").await;
+    let clients = server.connected_clients();
+    let log = |level: LoggingLevel, text: &str| clients[0].log_as("build", level, text);
+    let expected = |level: &str, text: &str| {
+        let params = json!({"level": level, "logger": "build", "data": text});
+        notification("notifications/message", params)
+    };
+    log(LoggingLevel::Debug, "below the default level").unwrap();
+    log(LoggingLevel::Info, "started").unwrap();
+    peer.expect(expected("info", "started")).await;
+    peer.send(legacy(2, "logging/setLevel", json!({"level": "error"})))
+        .await;
+    peer.expect(result_response(2, json!({}))).await;
+    log(LoggingLevel::Warning, "below the level of the client").unwrap();
+    log(LoggingLevel::Error, "failed").unwrap();
+    peer.expect(expected("error", "failed")).await;
+    peer.close_input();
+    peer.expect_end().await;
+    assert!(log(LoggingLevel::Error, "late").unwrap_err().is_closed());
 }
 
 #[tokio::test]

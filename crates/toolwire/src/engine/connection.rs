@@ -32,6 +32,9 @@ const MEMBER_BYTES: usize = 64;
 /// The memory of a string besides its text, in bytes.
 const STRING_BYTES: usize = 32;
 
+/// The minimum log level for legacy clients that never set one.
+pub(crate) const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Info;
+
 /// The state of one connection or session.
 #[derive(Debug, Default)]
 pub struct ConnectionState {

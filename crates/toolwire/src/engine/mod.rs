@@ -53,7 +53,7 @@ pub(crate) use connection::PeerInfo;
     all(feature = "events", feature = "http-client")
 ))]
 pub(crate) use connection::json_bytes;
-pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
+pub(crate) use connection::{DEFAULT_LOG_LEVEL, MAX_PEER_BYTES, MessageSize};
 pub use connection_info::ConnectionInfo;
 #[cfg(any(feature = "client", feature = "input"))]
 pub(crate) use deprecation::warn_about_request;

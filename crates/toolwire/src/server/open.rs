@@ -9,16 +9,13 @@ use toolwire_proto::extensions;
 use toolwire_proto::logging::{self, LogLevelSetting};
 use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
 
-use crate::engine::{Cancellation, TransportContext};
+use crate::engine::{Cancellation, DEFAULT_LOG_LEVEL, TransportContext};
 use crate::server::Server;
 use crate::server::context::RequestContext;
 use crate::server::request::{Exchange, MethodRoute, RequestParams, RequestScope, RoundState};
 use crate::server::rounds;
 use crate::server::snapshot::Snapshot;
 use crate::server::visibility::Caller;
-
-/// The minimum log level for legacy clients that never set one.
-const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Info;
 
 impl Server {
     /// Creates the scope of an admitted request.

@@ -6,12 +6,18 @@ mod requests;
 use std::sync::Arc;
 
 use serde::Serialize;
+use toolwire_proto::logging;
 use toolwire_proto::methods;
 use toolwire_proto::outbox::OutgoingKind;
-use toolwire_types::{ClientCapabilities, ErrorObject, Implementation, ProtocolVersion, RawJson};
+use toolwire_types::{
+    ClientCapabilities, ErrorObject, Implementation, LoggingLevel,
+    LoggingMessageNotificationParams, ProtocolVersion, RawJson,
+};
 
 use crate::engine::transport::no_channel;
-use crate::engine::{ConnectionState, OutgoingNotification, TokenInfo, TransportContext};
+use crate::engine::{
+    ConnectionState, DEFAULT_LOG_LEVEL, OutgoingNotification, TokenInfo, TransportContext,
+};
 use crate::error::Error;
 
 /// A client with a connection or a session, outside of its requests. Cloning it is cheap.
@@ -85,6 +91,41 @@ impl ConnectedClient {
         let notification = custom_notification(method, &params)?;
         self.check_reachable(method)?;
         self.channel.notify(notification);
+        Ok(())
+    }
+
+    /// Sends `notifications/message` outside of a request, with the name of a logger. A message below the level that the
+    /// client set, by default `info`, is dropped. The server should declare
+    /// [`with_logging`](crate::Server::with_logging).
+    ///
+    /// # Errors
+    /// Returns an error if `data` cannot be written as JSON, and if the client is not
+    /// [reachable](Self::is_reachable).
+    ///
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it.
+    pub fn log_as(
+        &self,
+        logger: &str,
+        level: LoggingLevel,
+        data: impl Serialize,
+    ) -> Result<(), Error> {
+        let method = "notifications/message";
+        self.check_reachable(method)?;
+        let state = self.connection_state();
+        let minimum = state.and_then(|state| state.minimum_log_level());
+        if !logging::passes(level, minimum.unwrap_or(DEFAULT_LOG_LEVEL)) {
+            return Ok(());
+        }
+        let data = RawJson::from_serialize(&data).map_err(|error| {
+            ErrorObject::internal(format!("the log message is not valid JSON: {error}"))
+        })?;
+        let mut params = LoggingMessageNotificationParams::new(level, data);
+        params.logger = Some(logger.to_owned());
+        let params =
+            RawJson::from_serialize(&params).expect("the parameters consist of text and raw JSON");
+        let message = OutgoingNotification::new(method, params, OutgoingKind::Log);
+        self.channel.notify(message);
         Ok(())
     }
 
