@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { plainLine, plainText } from "./plain_text";
 import { announcement, connected, inputs, lists, log, problem, reconnect, selected, state, view, type View } from "./store";
+import { BuildPanel } from "./views/build_panel";
 import { InputsPanel } from "./views/inputs_panel";
 import { ItemsView } from "./views/items_view";
 import { LogView } from "./views/log_view";
@@ -62,6 +63,7 @@ export function App() {
       </nav>
       <main>
         <Problem />
+        <BuildPanel />
         <InputsPanel />
         <Current />
       </main>

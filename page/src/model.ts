@@ -69,6 +69,16 @@ export interface ServerDetails {
   versions: string[];
 }
 
+/** The last build of `toolwire dev`. */
+export interface Build {
+  number: number;
+  phase: "building" | "starting" | "running" | "failed" | "stopped";
+  command?: string;
+  error?: string;
+  /** The output of a failed build. */
+  output?: string;
+}
+
 export interface State {
   toolwire: string;
   /** A later state has a greater number. */
@@ -76,6 +86,7 @@ export interface State {
   target: Target;
   connection: Connection;
   server?: ServerDetails;
+  build?: Build;
   settings: Settings;
   subscriptions: string[];
   calls: CallSummary[];
