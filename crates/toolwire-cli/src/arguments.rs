@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
 use crate::connection_arguments::Server;
 use crate::demo_arguments::Demo;
+use crate::dev_arguments::{DEV_HELP, Dev};
 use crate::doctor_arguments::{DOCTOR_HELP, Doctor};
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
@@ -110,6 +111,13 @@ pub(crate) enum Command {
     )]
     #[command(after_help = SERVER_HELP)]
     Ping(Plain),
+    /// Build, serve and show a server during its development, and replace it when its files change
+    #[command(
+        override_usage = "toolwire dev [OPTIONS]\n       toolwire dev [OPTIONS] <SERVER>\n       toolwire dev [OPTIONS] -- <COMMAND>..."
+    )]
+    #[command(after_help = format!("{DEV_HELP}\n\n{EXIT_CODES}"))]
+    #[command(mut_arg("timeout", |timeout| timeout.help(PROXY_TIMEOUT_HELP)))]
+    Dev(Dev),
     /// Show a server in the browser: call tools, respond to input requests, read the log
     #[command(
         override_usage = "toolwire inspect [OPTIONS] <SERVER>\n       toolwire inspect [OPTIONS] -- <COMMAND>..."
@@ -216,6 +224,7 @@ impl Command {
             | Self::Prompts(command)
             | Self::Ping(command) => &command.server,
             Self::Call(command) => &command.server,
+            Self::Dev(command) => &command.server,
             Self::Inspect(command) => &command.server,
             Self::Task(command) => command.server(),
             Self::Skills(command) => return command.server(),

@@ -19,7 +19,7 @@ use crate::connection_wait::ConnectionWait;
 use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure, Phase};
 use crate::legacy_servers::RecordedCommand;
-use crate::record::ConnectionRecorder;
+use crate::record::{ConnectionRecorder, Recorder};
 use crate::screen::Screen;
 use crate::target::{ChildProcess, Target};
 use crate::telemetry;
@@ -104,6 +104,9 @@ pub(crate) async fn connect_with(
     Ok(client)
 }
 
+/// Receives the lines that a server process writes to standard error.
+pub(crate) type StderrListener = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Returns an upstream server for a relay. It has no handlers: its messages belong to the clients of the relay.
 ///
 /// With `may_paste`, a login may read an address from standard input.
@@ -114,15 +117,37 @@ pub(crate) fn upstream(
     screen: &Arc<Screen>,
     processes: &ProcessTracker,
 ) -> Result<Upstream, Failure> {
+    let recorder = server.recording.open(transport(target), screen)?;
+    let lines = Arc::clone(screen);
+    // With --verbose, every line is logged already.
+    let on_stderr: Option<StderrListener> = if server.output.verbose {
+        None
+    } else {
+        Some(Arc::new(move |line: &str| lines.show_line(line)))
+    };
+    upstream_with(
+        target, server, may_paste, screen, processes, recorder, on_stderr,
+    )
+}
+
+/// Returns an upstream server like [`upstream`], with a record that may be that of other servers, too, and with another
+/// receiver of standard error.
+pub(crate) fn upstream_with(
+    target: &Target,
+    server: &Server,
+    may_paste: bool,
+    screen: &Arc<Screen>,
+    processes: &ProcessTracker,
+    recorder: Option<Arc<Recorder>>,
+    on_stderr: Option<StderrListener>,
+) -> Result<Upstream, Failure> {
     let builder = telemetry::observe_upstream(builder(server), "upstream");
     let builder = with_http_options(builder, target, server, may_paste, screen)?;
-    let recorder = server.recording.open(transport(target), screen)?;
-    let (target, screen, processes) = (target.clone(), Arc::clone(screen), processes.clone());
-    // With --verbose, every line is logged already.
-    let shows_stderr = !server.output.verbose;
+    let (target, processes) = (target.clone(), processes.clone());
     let upstream = Upstream::new(move |builder| {
-        let (target, screen, processes) = (target.clone(), Arc::clone(&screen), processes.clone());
+        let (target, processes) = (target.clone(), processes.clone());
         let recording = recorder.as_ref().map(|recorder| recorder.connection(None));
+        let on_stderr = on_stderr.clone();
         let builder = match &recording {
             Some(recording) => recording.attach(builder),
             None => builder,
@@ -133,13 +158,13 @@ pub(crate) fn upstream(
                 Target::Child(child) => child,
             };
             let mut command = command(child).with_tracker(&processes);
-            if shows_stderr || recording.is_some() {
+            if on_stderr.is_some() || recording.is_some() {
                 command = command.on_stderr(move |line| {
                     if let Some(recording) = &recording {
                         recording.stderr(line);
                     }
-                    if shows_stderr {
-                        screen.show_line(line);
+                    if let Some(on_stderr) = &on_stderr {
+                        on_stderr(line);
                     }
                 });
             }
@@ -338,7 +363,7 @@ fn command(child: &ChildProcess) -> ServerCommand {
 }
 
 /// Returns the name of the transport to a target, for a record.
-fn transport(target: &Target) -> &'static str {
+pub(crate) fn transport(target: &Target) -> &'static str {
     match target {
         Target::Http(_) => "http",
         Target::Child(_) => "stdio",

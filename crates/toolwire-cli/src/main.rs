@@ -12,6 +12,8 @@ mod connection_arguments;
 mod connection_wait;
 mod demo;
 mod demo_arguments;
+mod dev;
+mod dev_arguments;
 mod doctor_arguments;
 mod elicitation;
 #[cfg(feature = "events")]

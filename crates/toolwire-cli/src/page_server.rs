@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,10 +26,11 @@ pub(crate) struct PageLimits {
     pub(crate) request_timeout: Option<Duration>,
 }
 
-/// Accepts connections until the future is dropped, which also closes them.
+/// Accepts connections until the future is dropped, which also closes them. `respond` gets each request and the address of
+/// its client.
 pub(crate) async fn serve<F, Fut, B>(listener: &TcpListener, limits: PageLimits, respond: F)
 where
-    F: Fn(Request<Incoming>) -> Fut + Clone + Send + 'static,
+    F: Fn(Request<Incoming>, SocketAddr) -> Fut + Clone + Send + 'static,
     Fut: Future<Output = Response<B>> + Send + 'static,
     B: Body + Send + 'static,
     B::Data: Send,
@@ -40,7 +42,7 @@ where
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             // The process has too many open files. Another connection may end meanwhile.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
@@ -49,7 +51,7 @@ where
         let respond = respond.clone();
         connections.spawn(async move {
             let service = service_fn(move |request| {
-                let response = respond(request);
+                let response = respond(request, peer);
                 async move { Ok::<_, Infallible>(response.await) }
             });
             let mut server = http1::Builder::new();
@@ -86,7 +88,7 @@ mod tests {
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let respond =
-                move |_| async move { Response::new(Full::new(Bytes::from(vec![b'x'; bytes]))) };
+                move |_, _| async move { Response::new(Full::new(Bytes::from(vec![b'x'; bytes]))) };
             serve(&listener, limits, respond).await;
         });
         (address, serving)

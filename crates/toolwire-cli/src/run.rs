@@ -18,6 +18,7 @@ use crate::commands::{
 use crate::connect::connect;
 use crate::connection_arguments::Server;
 use crate::demo_arguments::Demo;
+use crate::dev::dev;
 use crate::doctor_arguments::DoctorDependency;
 use crate::elicitation::ElicitationHandler;
 #[cfg(feature = "events")]
@@ -92,6 +93,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             with_client(&call.server, Some(&call.input), screen, plan, run).await
         }
         Command::Task(task) => dispatch_task(task, screen).await,
+        Command::Dev(arguments) => dev(&arguments, screen).await,
         Command::Inspect(arguments) => inspect(&arguments, screen).await,
         Command::Skills(skills) => dispatch_skills(skills, screen).await,
         #[cfg(feature = "events")]

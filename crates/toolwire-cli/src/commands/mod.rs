@@ -31,7 +31,7 @@ use crate::screen::Screen;
 pub(crate) use call::CallPlan;
 pub(crate) use complete::CompletePlan;
 pub(crate) use discover::{discover, ping};
-pub(crate) use doctor::{check_redis, check_server};
+pub(crate) use doctor::{check_redis, check_server, find_program};
 pub(crate) use domain::Domain;
 #[cfg(feature = "events")]
 pub(crate) use events::{WatchPlan, list_events};

@@ -55,10 +55,12 @@ struct Current {
     states: u64,
     settings: Settings,
     subscriptions: Subscriptions,
+    /// The last build of `toolwire dev`.
+    build: Option<Value>,
 }
 
 /// The state behind the page.
-pub(super) struct Inspector {
+pub(crate) struct Inspector {
     connector: Connector,
     current: Mutex<Current>,
     faults: SharedFaults,
@@ -70,7 +72,7 @@ pub(super) struct Inspector {
 }
 
 impl Inspector {
-    pub(super) fn new(
+    pub(crate) fn new(
         target: Target,
         server: &Server,
         screen: &Arc<Screen>,
@@ -87,6 +89,7 @@ impl Inspector {
             states: 0,
             settings: Settings::new(server),
             subscriptions: Subscriptions::default(),
+            build: None,
         };
         Self {
             connector,
@@ -109,10 +112,10 @@ impl Inspector {
     }
 
     /// Connects again whenever it is requested, until the future is dropped.
-    pub(super) async fn run(&self) {
+    pub(crate) async fn run(&self) {
         loop {
             self.reconnect.notified().await;
-            self.log.note("connecting again");
+            self.log.note("connecting");
             let (settings, before, uris) = {
                 let mut current = self.lock();
                 let before = std::mem::replace(&mut current.status, Status::Connecting);
@@ -155,7 +158,7 @@ impl Inspector {
     }
 
     /// Closes the connection.
-    pub(super) async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let status = std::mem::replace(&mut self.lock().status, Status::Connecting);
         if let Status::Connected(client) = status {
             client.close().await;
@@ -163,8 +166,24 @@ impl Inspector {
     }
 
     /// Requests another connection.
-    pub(super) fn reconnect(&self) {
+    pub(crate) fn reconnect(&self) {
         self.reconnect.notify_one();
+    }
+
+    /// Shows the state of a build.
+    pub(crate) fn set_build(&self, build: Value) {
+        self.lock().build = Some(build);
+        self.send_state();
+    }
+
+    /// Adds an event of this command to the log.
+    pub(crate) fn note(&self, text: &str) {
+        self.log.note(text);
+    }
+
+    /// Adds a line of a server's standard error to the log.
+    pub(crate) fn stderr(&self, line: &str) {
+        self.log.stderr(line);
     }
 
     /// Returns the connected client.
@@ -295,6 +314,9 @@ impl Inspector {
             "calls": self.calls.list(),
             "inputs": self.inputs.list(),
         });
+        if let Some(build) = &current.build {
+            state["build"] = build.clone();
+        }
         if let Some(server) = server {
             state["server"] = json!({
                 "info": server.info,

@@ -30,12 +30,13 @@ use toolwire_auth::client::open_browser;
 use crate::closing::close;
 use crate::commands::no_more_words;
 use crate::failure::{Exit, Failure};
-use crate::inspect::http::PageListener;
-use crate::inspect::inspector::Inspector;
 use crate::inspect_arguments::Inspect;
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::target;
+
+pub(crate) use self::http::{McpEndpoint, PageListener};
+pub(crate) use self::inspector::Inspector;
 
 /// Connects to the server and serves the page until a signal.
 pub(crate) async fn inspect(arguments: &Inspect, screen: &Arc<Screen>) -> Result<Exit, Failure> {
@@ -77,7 +78,7 @@ async fn serve(
         open_browser(&url);
     }
     tokio::select! {
-        () = listener.run(inspector) => {}
+        () = listener.run(inspector, None) => {}
         () = inspector.run() => {}
     }
     Ok(Exit::Success)

@@ -60,7 +60,7 @@ impl MetricsPage {
         let _ = writeln!(std::io::stderr(), "metrics at http://{bound}/metrics");
         let mut serving = JoinSet::new();
         serving.spawn(async move {
-            let respond = move |request| async move { respond(&request, is_open) };
+            let respond = move |request, _| async move { respond(&request, is_open) };
             serve(&listener, LIMITS, respond).await;
         });
         Ok(Self { _serving: serving })

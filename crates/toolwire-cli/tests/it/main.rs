@@ -5,6 +5,8 @@ mod calls;
 mod cancellation;
 mod client;
 #[cfg(unix)]
+mod dev;
+#[cfg(unix)]
 mod doctor;
 mod exit;
 mod framing;

@@ -59,6 +59,9 @@ pub mod client {}
 #[doc = include_str!("terminal.md")]
 pub mod terminal {}
 
+#[doc = include_str!("dev.md")]
+pub mod dev {}
+
 #[doc = include_str!("inspect.md")]
 pub mod inspect {}
 

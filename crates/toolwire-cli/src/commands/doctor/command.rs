@@ -28,7 +28,7 @@ pub(super) fn check_program(child: &ChildProcess, steps: &mut Steps) -> bool {
 }
 
 /// Returns the path of a program: its own path, or the first one in `path`.
-fn find_program(
+pub(crate) fn find_program(
     program: &OsStr,
     directory: Option<&Path>,
     path: &OsStr,

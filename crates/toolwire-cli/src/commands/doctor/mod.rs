@@ -8,5 +8,6 @@ mod redis;
 mod server;
 mod steps;
 
+pub(crate) use command::find_program;
 pub(crate) use redis::check_redis;
 pub(crate) use server::check_server;

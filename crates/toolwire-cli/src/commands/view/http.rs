@@ -66,11 +66,11 @@ impl ViewListeners {
     pub(super) async fn run(&self) {
         let (host, frames) = (Arc::clone(&self.pages), Arc::clone(&self.pages));
         tokio::join!(
-            serve(&self.host, LIMITS, move |request| {
+            serve(&self.host, LIMITS, move |request, _| {
                 let pages = Arc::clone(&host);
                 async move { pages.host_response(request).await }
             }),
-            serve(&self.frames, LIMITS, move |request| {
+            serve(&self.frames, LIMITS, move |request, _| {
                 let pages = Arc::clone(&frames);
                 async move { pages.frame_response(&request) }
             }),

@@ -4,6 +4,7 @@ mod access;
 mod api;
 mod event_body;
 mod event_stream;
+mod mcp_endpoint;
 mod page;
 mod response;
 
@@ -12,15 +13,19 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::Either;
 use hyper::body::Incoming;
-use hyper::{Method, Request};
+use hyper::{Method, Request, Response};
 use tokio::net::TcpListener;
+use toolwire::transport::http::ServerBody;
 
 use crate::failure::{Exit, Failure};
 use crate::inspect::http::access::Access;
-use crate::inspect::http::response::PageResponse;
+use crate::inspect::http::response::{PageBody, PageResponse};
 use crate::inspect::inspector::Inspector;
 use crate::page_server::{PageLimits, serve};
+
+pub(crate) use self::mcp_endpoint::McpEndpoint;
 
 /// The ports that are tried before a random one, so that the address is often the same.
 const PORTS: std::ops::Range<u16> = 6280..6300;
@@ -33,7 +38,7 @@ const LIMITS: PageLimits = PageLimits {
 };
 
 /// The listener of the page.
-pub(super) struct PageListener {
+pub(crate) struct PageListener {
     listener: TcpListener,
     address: SocketAddr,
     access: Arc<Access>,
@@ -42,7 +47,7 @@ pub(super) struct PageListener {
 impl PageListener {
     /// Listens at an address of this machine, or at a free port. Returns an error if other machines can reach the
     /// address.
-    pub(super) async fn bind(address: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) async fn bind(address: Option<&str>) -> Result<Self, Failure> {
         let listener = match address {
             Some(address) => TcpListener::bind(&*local(address).await?).await,
             None => free_port().await,
@@ -58,27 +63,52 @@ impl PageListener {
     }
 
     /// Returns the address of the page with the secret that gives access once.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/#{}", self.address, self.access.secret())
     }
 
+    /// Returns the address of the endpoint for MCP clients.
+    pub(crate) fn mcp_url(&self) -> String {
+        format!("http://{}{}", self.address, McpEndpoint::PATH)
+    }
+
     /// Returns the token for programs.
-    pub(super) fn token(&self) -> &str {
+    pub(crate) fn token(&self) -> &str {
         self.access.token()
     }
 
-    /// Serves until the future is dropped, which also closes all connections.
-    pub(super) async fn run(self, inspector: &Arc<Inspector>) {
-        let (inspector, access) = (Arc::clone(inspector), self.access);
-        let respond = move |request| {
+    /// Serves until the future is dropped, which also closes all connections. With an endpoint, also serves MCP clients.
+    pub(crate) async fn run(self, inspector: &Arc<Inspector>, endpoint: Option<McpEndpoint>) {
+        let (inspector, access, address) = (Arc::clone(inspector), self.access, self.address);
+        let respond = move |request, peer| {
             let (inspector, access) = (Arc::clone(&inspector), Arc::clone(&access));
-            async move { respond(request, &inspector, &access).await }
+            let endpoint = endpoint.as_ref();
+            let endpoint = endpoint.map(|endpoint| endpoint.of_connection(address, peer));
+            async move { route(request, &inspector, &access, endpoint.as_ref()).await }
         };
         serve(&self.listener, LIMITS, respond).await;
     }
 }
 
-/// Checks where a request comes from, and routes it.
+/// Routes a request to the endpoint for MCP clients, which checks it itself, or to the page.
+async fn route(
+    request: Request<Incoming>,
+    inspector: &Arc<Inspector>,
+    access: &Access,
+    endpoint: Option<&McpEndpoint>,
+) -> Response<Either<PageBody, ServerBody>> {
+    match endpoint {
+        Some(endpoint) if request.uri().path() == McpEndpoint::PATH => {
+            endpoint.respond(request).await.map(Either::Right)
+        }
+        _ => {
+            let response = respond(request, inspector, access).await;
+            response.map(Either::Left)
+        }
+    }
+}
+
+/// Checks where a request comes from, and routes it within the page.
 async fn respond(
     request: Request<Incoming>,
     inspector: &Arc<Inspector>,

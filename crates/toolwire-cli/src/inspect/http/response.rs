@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::inspect::http::event_body::EventBody;
 
-pub(super) type PageResponse = Response<Either<Full<Bytes>, EventBody>>;
+pub(super) type PageBody = Either<Full<Bytes>, EventBody>;
+pub(super) type PageResponse = Response<PageBody>;
 
 /// The policy of every response. The page loads nothing from elsewhere, and no other page can contain it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -38,7 +39,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
 pub(super) fn response(
     status: StatusCode,
     content_type: &'static str,
-    body: Either<Full<Bytes>, EventBody>,
+    body: PageBody,
 ) -> PageResponse {
     let mut response = Response::new(body);
     *response.status_mut() = status;

@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 39] = [
+const COMMANDS: [&str; 40] = [
     "discover",
     "tools",
     "call",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 39] = [
     "complete",
     "listen",
     "ping",
+    "dev",
     "inspect",
     "proxy",
     "record",

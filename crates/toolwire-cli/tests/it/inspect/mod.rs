@@ -16,12 +16,13 @@ use crate::process::{toolwire, within};
 /// The command that starts the demo server.
 const DEMO: [&str; 4] = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
 
-/// A running `toolwire inspect`. It ends when it is dropped.
+/// A running `toolwire inspect`, or the page of another command.
 pub(crate) struct InspectCommand {
     /// The address with the secret.
     url: String,
     token: String,
-    _child: Child,
+    /// The command ends when it is dropped.
+    _child: Option<Child>,
 }
 
 impl InspectCommand {
@@ -43,7 +44,17 @@ impl InspectCommand {
         Self {
             url: text("url"),
             token: text("token"),
-            _child: child,
+            _child: Some(child),
+        }
+    }
+
+    /// Returns the page at an address, with a token that the command printed.
+    #[cfg(unix)]
+    pub(crate) fn of_address(url: String, token: String) -> Self {
+        Self {
+            url,
+            token,
+            _child: None,
         }
     }
 
@@ -84,7 +95,7 @@ impl InspectCommand {
     }
 
     /// Sends a request with these headers.
-    async fn send(
+    pub(crate) async fn send(
         &self,
         method: &str,
         path: &str,
@@ -123,7 +134,7 @@ impl InspectCommand {
 
 /// A response with its headers.
 #[derive(Debug)]
-struct RawResponse {
+pub(crate) struct RawResponse {
     status: u16,
     headers: String,
     body: Vec<u8>,
@@ -140,6 +151,11 @@ impl RawResponse {
             headers,
             body: bytes[end + 4..].to_vec(),
         }
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn status(&self) -> u16 {
+        self.status
     }
 
     fn json(&self) -> Value {

@@ -1,0 +1,187 @@
+//! Builds and starts the server, again after each change, and replaces the running one.
+
+use std::time::Duration;
+
+use tokio::sync::watch::Sender;
+use tokio::task::JoinSet;
+use toolwire::relay::UpstreamStatus;
+
+use crate::dev::build::BuildPlan;
+use crate::dev::calls_in_flight::CallsInFlight;
+use crate::dev::plan::DevPlan;
+use crate::dev::program_copy::ProgramCopy;
+use crate::dev::source::ReloadingSource;
+use crate::dev::start::{ServerStarter, StartedServer};
+use crate::dev::status::DevStatus;
+use crate::dev::watch::Watcher;
+use crate::target::Target;
+
+/// How long a request may take between the choice of its server and its count as a running call.
+const ROUTING_TIME: Duration = Duration::from_millis(100);
+
+/// How often the state of the server is looked at.
+const STATE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The maximum number of replaced servers whose calls still run. The next start waits for the first of them.
+const MAX_REPLACED: usize = 4;
+
+/// Builds, starts and replaces the server.
+#[derive(Debug)]
+pub(super) struct Reloader {
+    plan: DevPlan,
+    starter: ServerStarter,
+    source: ReloadingSource,
+    calls: CallsInFlight,
+    status: DevStatus,
+    grace: Duration,
+    current: Option<StartedServer>,
+    replaced: JoinSet<()>,
+    /// The number of the last build.
+    number: u64,
+}
+
+impl Reloader {
+    pub(super) fn new(
+        plan: DevPlan,
+        starter: ServerStarter,
+        source: ReloadingSource,
+        calls: CallsInFlight,
+        status: DevStatus,
+        grace: Duration,
+    ) -> Self {
+        Self {
+            plan,
+            starter,
+            source,
+            calls,
+            status,
+            grace,
+            current: None,
+            replaced: JoinSet::new(),
+            number: 0,
+        }
+    }
+
+    /// Starts the server, and again after each change, until the future is dropped. Sets `is_started` after the first
+    /// attempt.
+    pub(super) async fn run(&mut self, is_started: &Sender<bool>) {
+        // Changes during a build cause another build.
+        let mut watcher = Watcher::new(&self.plan.watched, self.status.screen()).await;
+        loop {
+            self.reload().await;
+            is_started.send_replace(true);
+            tokio::select! {
+                () = watcher.changed() => {}
+                () = self.report_state() => {}
+            }
+        }
+    }
+
+    /// Closes the connections to all servers.
+    pub(super) async fn close(&mut self) {
+        self.replaced.abort_all();
+        if let Some(current) = self.current.take() {
+            current.source.close().await;
+        }
+    }
+
+    /// Builds and starts the server. If that succeeds, it replaces the running one.
+    async fn reload(&mut self) {
+        self.number += 1;
+        let number = self.number;
+        let command = self.plan.build.label().unwrap_or_default();
+        if self.plan.build != BuildPlan::None {
+            self.status.building(number, &command);
+        }
+        let building = self.plan.build.run(&self.plan.directory, |line| {
+            self.status.build_line(line);
+        });
+        let program = match building.await {
+            Ok(program) => program,
+            Err(failed) => return self.status.build_failed(number, &command, &failed),
+        };
+        let copy = match program.map(|program| ProgramCopy::new(&program, number)) {
+            Some(Ok(copy)) => Some(copy),
+            Some(Err(error)) => {
+                let reason = format!("the program cannot be copied: {error}");
+                return self.status.start_failed(number, &reason);
+            }
+            None => None,
+        };
+        while self.replaced.len() >= MAX_REPLACED {
+            self.replaced.join_next().await;
+        }
+        self.status.starting(number);
+        let target = self.target(copy.as_ref());
+        let server = match self.starter.server(&target, copy) {
+            Ok(server) => server,
+            Err(failure) => {
+                let reason = failure.message_with_advice();
+                return self.status.start_failed(number, &reason);
+            }
+        };
+        let connected = server.source.connect().await;
+        if let Err(error) = &connected {
+            self.status.start_failed(number, &error.to_string());
+            if self.current.is_some() {
+                server.source.close().await;
+                return;
+            }
+            // The first server stays, and is started again after pauses.
+        }
+        self.source.replace(server.source.clone());
+        if let Some(old) = self.current.replace(server) {
+            self.retire(old);
+        }
+        if connected.is_ok() {
+            self.status.running(number);
+        }
+    }
+
+    /// Returns the server to start: that of the command line, with the program that was built.
+    fn target(&self, copy: Option<&ProgramCopy>) -> Target {
+        let mut target = self.plan.target.clone();
+        if let (Target::Child(child), Some(copy), BuildPlan::Cargo(cargo)) =
+            (&mut target, copy, &self.plan.build)
+        {
+            child.program = copy.path.clone().into();
+            child.arguments.clone_from(&cargo.program_arguments);
+        }
+        target
+    }
+
+    /// Closes a replaced server after its running calls have ended, or after the grace period.
+    fn retire(&mut self, old: StartedServer) {
+        let (calls, grace) = (self.calls.clone(), self.grace);
+        self.replaced.spawn(async move {
+            tokio::time::sleep(ROUTING_TIME).await;
+            let period = calls.end_period();
+            let _ = tokio::time::timeout(grace, calls.ended(period)).await;
+            old.source.close().await;
+        });
+    }
+
+    /// Reports when the server ends by itself, and when it runs again. Never returns.
+    async fn report_state(&mut self) {
+        let Some(current) = &self.current else {
+            return std::future::pending().await;
+        };
+        let status = current.source.state().status;
+        let mut is_running = matches!(status, UpstreamStatus::Connected);
+        loop {
+            tokio::time::sleep(STATE_INTERVAL).await;
+            while self.replaced.try_join_next().is_some() {}
+            match current.source.state().status {
+                UpstreamStatus::Connected if !is_running => {
+                    is_running = true;
+                    self.status.running(self.number);
+                }
+                UpstreamStatus::Unreachable { reason, .. } if is_running => {
+                    is_running = false;
+                    self.status.stopped(self.number, &reason);
+                }
+                _ => {}
+            }
+        }
+    }
+}

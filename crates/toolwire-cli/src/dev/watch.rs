@@ -1,0 +1,233 @@
+//! Detects changes of files.
+//!
+//! The files are polled. Notifications of the operating system differ between systems, do not arrive for directories of
+//! networks and containers, and would add ten crates. Reading the state of 1000 files takes a few milliseconds.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+use crate::screen::Screen;
+
+/// The shortest and the longest time between two polls.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_INTERVAL: Duration = Duration::from_secs(2);
+
+/// A poll takes at most one part of this many of the time.
+const INTERVAL_PER_POLL: u32 = 20;
+
+/// How long the files must stay unchanged after a change. An editor may write several files.
+const QUIET_TIME: Duration = Duration::from_millis(150);
+
+/// The maximum number of watched files.
+const MAX_FILES: usize = 10_000;
+
+/// The maximum depth of watched directories.
+const MAX_DEPTH: usize = 64;
+
+/// Directories that contain results and not sources. Hidden files and directories are left out, too.
+const IGNORED: [&str; 2] = ["target", "node_modules"];
+
+/// The watched files, with what changes when they are written.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Files {
+    files: BTreeMap<PathBuf, FileState>,
+    /// Whether there are more files than the limit.
+    is_limited: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct FileState {
+    modified: Option<SystemTime>,
+    bytes: u64,
+}
+
+/// Watches files and directories.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    paths: Arc<[PathBuf]>,
+    seen: Files,
+    interval: Duration,
+}
+
+impl Watcher {
+    /// Starts to watch. Directories are watched with all directories in them.
+    pub(super) async fn new(paths: &[PathBuf], screen: &Screen) -> Self {
+        let mut watcher = Self {
+            paths: paths.into(),
+            seen: Files::default(),
+            interval: MIN_INTERVAL,
+        };
+        watcher.seen = watcher.poll().await;
+        if watcher.seen.is_limited {
+            screen.warn(&format!(
+                "only the first {MAX_FILES} files are watched; watch smaller directories"
+            ));
+        }
+        watcher
+    }
+
+    /// Waits until a file has changed since the last change, and no file changes for a short time.
+    pub(super) async fn changed(&mut self) {
+        if self.paths.is_empty() {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(self.interval).await;
+            let mut found = self.poll().await;
+            if found == self.seen {
+                continue;
+            }
+            loop {
+                tokio::time::sleep(QUIET_TIME).await;
+                let next = self.poll().await;
+                if next == found {
+                    break;
+                }
+                found = next;
+            }
+            self.seen = found;
+            return;
+        }
+    }
+
+    async fn poll(&mut self) -> Files {
+        let (paths, start) = (Arc::clone(&self.paths), Instant::now());
+        let reading = tokio::task::spawn_blocking(move || Files::read(&paths, MAX_FILES));
+        // Without a result, nothing has changed.
+        let files = reading.await.unwrap_or_else(|_| self.seen.clone());
+        let interval = start.elapsed() * INTERVAL_PER_POLL;
+        self.interval = interval.clamp(MIN_INTERVAL, MAX_INTERVAL);
+        files
+    }
+}
+
+impl Files {
+    fn read(paths: &[PathBuf], limit: usize) -> Self {
+        let mut files = Self::default();
+        for path in paths {
+            files.add(path, limit, 0);
+        }
+        files
+    }
+
+    /// Adds a file, or the files of a directory.
+    fn add(&mut self, path: &Path, limit: usize, depth: usize) {
+        // A path of the command line may be a link. Others could lead to a circle.
+        let metadata = if depth == 0 {
+            std::fs::metadata(path)
+        } else {
+            std::fs::symlink_metadata(path)
+        };
+        let Ok(metadata) = metadata else {
+            return;
+        };
+        if !metadata.is_dir() {
+            if self.files.len() >= limit {
+                self.is_limited = true;
+                return;
+            }
+            let state = FileState {
+                modified: metadata.modified().ok(),
+                bytes: metadata.len(),
+            };
+            self.files.insert(path.to_path_buf(), state);
+            return;
+        }
+        if depth >= MAX_DEPTH {
+            self.is_limited = true;
+            return;
+        }
+        let Ok(entries) = std::fs::read_dir(path) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if self.is_limited {
+                return;
+            }
+            if !is_ignored(&entry.file_name().to_string_lossy()) {
+                self.add(&entry.path(), limit, depth + 1);
+            }
+        }
+    }
+}
+
+/// Returns `true` for results of builds, hidden files, and the copies of editors.
+fn is_ignored(name: &str) -> bool {
+    name.starts_with('.') || name.ends_with('~') || IGNORED.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory that is removed on drop.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Self {
+            let name = format!("toolwire-dev-watch-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = std::fs::remove_dir_all(&path);
+            std::fs::create_dir_all(&path).expect("a directory");
+            Self(path)
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            let path = self.0.join(name);
+            let parent = path.parent().expect("a directory");
+            std::fs::create_dir_all(parent).expect("a directory");
+            std::fs::write(path, text).expect("a file");
+        }
+
+        fn read(&self, limit: usize) -> Files {
+            Files::read(std::slice::from_ref(&self.0), limit)
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn written_new_and_removed_files_are_changes() {
+        let directory = Directory::new("changes");
+        directory.write("src/a.rs", "a");
+        let first = directory.read(10);
+        assert_eq!(directory.read(10), first);
+        directory.write("src/a.rs", "ab");
+        let written = directory.read(10);
+        assert_ne!(written, first);
+        directory.write("src/deep/b.rs", "");
+        let added = directory.read(10);
+        assert_ne!(added, written);
+        std::fs::remove_file(directory.0.join("src/deep/b.rs")).expect("a file");
+        assert_eq!(directory.read(10), written);
+    }
+
+    #[test]
+    fn results_and_hidden_files_are_ignored() {
+        let directory = Directory::new("ignored");
+        for name in ["target/a", "node_modules/b", ".git/c", ".a.swp", "a.rs~"] {
+            directory.write(name, "x");
+        }
+        assert_eq!(directory.read(10), Files::default());
+    }
+
+    #[test]
+    fn number_of_files_is_limited() {
+        let directory = Directory::new("limit");
+        directory.write("a", "");
+        directory.write("b", "");
+        let files = directory.read(2);
+        assert_eq!((files.files.len(), files.is_limited), (2, false));
+        directory.write("c", "");
+        let files = directory.read(2);
+        assert_eq!((files.files.len(), files.is_limited), (2, true));
+    }
+}

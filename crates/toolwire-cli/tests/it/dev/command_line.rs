@@ -1,0 +1,78 @@
+//! What is served, and invalid command lines.
+
+use serde_json::json;
+
+use super::project::{DevCommand, Project, until_build, until_connected};
+use crate::client::run_command;
+use crate::client::small_server::SmallServer;
+use crate::process::toolwire;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
+
+/// Calls a tool of the demo server in both eras.
+async fn assert_adds(url: &str) {
+    for era in ["modern", "legacy"] {
+        let call = ["call", url, "add", "a=1", "b=2", "--era", era, "--json"];
+        let output = run_command(toolwire(&call)).await.json();
+        assert_eq!(output["structuredContent"]["sum"], 3, "{era}: {output}");
+    }
+}
+
+#[tokio::test]
+async fn page_and_clients_use_one_address() {
+    let project = Project::empty();
+    let record = ["--record", "session.mcplog"];
+    let arguments = [&record[..], &["--", PROGRAM, "demo", "--stdio"]].concat();
+    let command = DevCommand::start(&project.path, &arguments).await;
+    assert_adds(&command.mcp).await;
+    until_build(&command.page, |build| build["phase"] == "running").await;
+    until_connected(&command.page).await;
+    let outcome = command.page.call("add", json!({"a": 40, "b": 2})).await;
+    assert_eq!(outcome["result"]["structuredContent"], json!({"sum": 42}));
+    project.until_contains("session.mcplog", "tools/call").await;
+    // The endpoint rejects other hosts, as the page does.
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    for path in ["/mcp", "/api/state", "/"] {
+        let host = ["Host: example.com"];
+        let response = command.page.send("POST", path, &host, Some(&body)).await;
+        assert_eq!(response.status(), 403, "{path}: {response:?}");
+    }
+}
+
+#[tokio::test]
+async fn server_with_an_address_is_served() {
+    let greet = toolwire::Server::new("remote", "1.0.0");
+    let remote = SmallServer::start(greet).await;
+    let project = Project::empty();
+    let command = DevCommand::start(&project.path, &[remote.url()]).await;
+    let output = run_command(toolwire(&["discover", &command.mcp, "--json"])).await;
+    assert_eq!(output.json()["serverInfo"]["name"], "toolwire-dev");
+}
+
+#[tokio::test]
+async fn invalid_command_lines_name_the_remedy() {
+    let project = Project::empty();
+    let check = async |directory: &str, arguments: &[&str], code: i32, expected: &str| {
+        let mut command = toolwire(&["dev"]);
+        command.args(arguments);
+        command.current_dir(project.path.join(directory));
+        let failed = run_command(command).await;
+        assert_eq!(failed.code, Some(code), "{arguments:?}: {failed:?}");
+        assert!(
+            failed.stderr.contains(expected),
+            "{arguments:?}: {failed:?}"
+        );
+    };
+    check("", &[], 2, "toolwire dev -- COMMAND").await;
+    check("src", &["--", "sh"], 2, "--watch PATH").await;
+    check("", &["--watch", "nothing", "--", "sh"], 2, "nothing").await;
+    check("", &["--build", "", "--", "sh"], 2, "--build").await;
+    check("", &["--", "no-such-program"], 3, "no-such-program").await;
+    check(
+        "",
+        &["--listen", "0.0.0.0:0", "--", "sh"],
+        2,
+        "other machines",
+    )
+    .await;
+}

@@ -1,0 +1,128 @@
+//! A changed, a broken and a mended server, with a client on stdio and the page.
+
+use serde_json::{Value, json};
+
+use super::project::{Project, start_with_client, until_build, until_connected};
+use crate::process::{Demo, Era};
+
+const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+
+async fn tools(client: &mut Demo) -> Vec<String> {
+    let response = client.ask("tools/list", json!({})).await;
+    let tools = response["result"]["tools"].as_array().expect("a list");
+    let name = |tool: &Value| tool["name"].as_str().expect("a name").to_owned();
+    tools.iter().map(name).collect()
+}
+
+/// Waits for the notification about a changed list of tools.
+async fn until_changed(client: &mut Demo) {
+    let is_change = |message: &Value| message["method"] == TOOLS_CHANGED;
+    client.next_unsolicited(is_change).await;
+}
+
+/// Lets a modern client listen to changes. Legacy clients need no request.
+async fn listen(client: &mut Demo) {
+    if client.era() == Era::Modern {
+        let filter = json!({"notifications": {"toolsListChanged": true}});
+        client.request("subscriptions/listen", filter).await;
+        let is_accepted =
+            |message: &Value| message["method"] == "notifications/subscriptions/acknowledged";
+        client.next_unsolicited(is_accepted).await;
+    }
+}
+
+#[tokio::test]
+async fn client_stays_connected_while_its_server_changes() {
+    for era in Era::BOTH {
+        let project = Project::new();
+        let (mut client, page) = start_with_client(&project, era).await;
+        assert_eq!(tools(&mut client).await, ["first", "wait"]);
+        listen(&mut client).await;
+        let waiting = client.start_call("wait", json!({})).await;
+        project.until_contains("waiting", "\n").await;
+
+        project.write_server("second", "");
+        until_changed(&mut client).await;
+        assert_eq!(tools(&mut client).await, ["second", "wait"]);
+        assert_eq!(client.call_text("second", json!({})).await, "second");
+
+        // A broken build leaves the last good server.
+        project.write_server("third", "broken");
+        let build = until_build(&page, |build| build["phase"] == "failed").await;
+        assert_eq!(build["command"], "sh build.sh");
+        let output = build["output"].as_str().expect("the output");
+        assert_eq!(
+            output,
+            "error: the tool is \u{fffd}]0;title\u{fffd}broken\n"
+        );
+        if era == Era::Legacy {
+            let is_log = |message: &Value| message["method"] == "notifications/message";
+            let log = client.next_unsolicited(is_log).await;
+            assert_eq!(log["params"]["logger"], "toolwire dev");
+            let text = log["params"]["data"].as_str().expect("a text");
+            assert!(text.contains("error: the tool is"), "{text}");
+        }
+        assert_eq!(client.call_text("second", json!({})).await, "second");
+
+        // Lists that are the same are not announced.
+        let number = build["number"].as_u64().expect("a number");
+        project.write_server("second", "mended");
+        let is_next =
+            |build: &Value| build["phase"] == "running" && build["number"].as_u64() > Some(number);
+        until_build(&page, is_next).await;
+        assert_eq!(tools(&mut client).await, ["second", "wait"]);
+        let mut changes = client.unsolicited.iter();
+        assert!(!changes.any(|message| message["method"] == TOOLS_CHANGED));
+
+        // The call that ran all the time ends on the first server.
+        project.write("go", "");
+        let ended = client.response(waiting).await;
+        assert_eq!(ended["result"]["content"][0]["text"], "first", "{ended}");
+
+        project.write_server("third", "");
+        until_changed(&mut client).await;
+        assert_eq!(tools(&mut client).await, ["third", "wait"]);
+        until_connected(&page).await;
+        let shown = page.get("/api/lists/tools").await;
+        assert_eq!(shown["items"][0]["name"], "third", "{shown}");
+        let ended = client.end().await;
+        assert!(ended.status.success(), "{:?}", ended.status);
+    }
+}
+
+#[tokio::test]
+async fn subscriptions_are_made_again_at_the_new_server() {
+    let project = Project::new();
+    let (mut client, _page) = start_with_client(&project, Era::Legacy).await;
+    let subscribed = client
+        .ask("resources/subscribe", json!({"uri": "note:///1"}))
+        .await;
+    assert!(subscribed.get("error").is_none(), "{subscribed}");
+    project.until_contains("subscriptions", "first").await;
+    project.write_server("second", "");
+    // The content of the resource may differ at the new server.
+    let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
+    let updated = client.next_unsolicited(is_update).await;
+    assert_eq!(updated["params"]["uri"], "note:///1");
+    project.until_contains("subscriptions", "second").await;
+}
+
+#[tokio::test]
+async fn server_that_ends_by_itself_is_started_again() {
+    let project = Project::new();
+    let (mut client, page) = start_with_client(&project, Era::Modern).await;
+    assert_eq!(client.call_text("first", json!({})).await, "first");
+    let processes = project.read("processes");
+    let status = std::process::Command::new("kill")
+        .args(processes.split_whitespace())
+        .status();
+    assert!(status.is_ok());
+    let ended = "the server has ended and is started again";
+    let is_reported = |build: &Value| {
+        let error = build["error"].as_str().unwrap_or_default();
+        error.contains(ended) || build["phase"] == "stopped"
+    };
+    until_build(&page, is_reported).await;
+    until_build(&page, |build| build["phase"] == "running").await;
+    assert_eq!(client.call_text("first", json!({})).await, "first");
+}
