@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
+use crate::bundle_arguments::{BUNDLE_HELP, BundleServer};
 use crate::connection_arguments::Server;
 use crate::demo_arguments::Demo;
 use crate::dev_arguments::{DEV_HELP, Dev};
@@ -15,6 +16,7 @@ use crate::help_texts::{ARGUMENT_HELP, DOMAIN_HELP, EXIT_CODES, SERVER_HELP};
 use crate::inspect_arguments::{INSPECT_HELP, Inspect};
 use crate::output_arguments::Output;
 use crate::proxy_arguments::{PROXY_HELP, PROXY_TIMEOUT_HELP, Proxy};
+use crate::publish_arguments::{PUBLISH_HELP, Publish};
 use crate::record_arguments::{RECORD_HELP, RecordOptions};
 use crate::replay_arguments::{REPLAY_HELP, Replay};
 use crate::request_arguments::{Call, Complete, Listen, Plain, Prompt, Read, Resources};
@@ -160,6 +162,12 @@ pub(crate) enum Command {
     Pins(Pins),
     /// List the servers of all configuration files
     Servers(Servers),
+    /// Pack the server of a crate into a bundle (.mcpb) that hosts install
+    #[command(after_help = BUNDLE_HELP)]
+    Bundle(BundleServer),
+    /// Check or write server.json, which describes the server of a crate in the MCP registry
+    #[command(after_help = PUBLISH_HELP)]
+    Publish(Publish),
     /// Log in to a server; other commands then use and renew the login
     Login(LogIn),
     /// Delete a login, and revoke its tokens if the server supports it
@@ -204,6 +212,8 @@ impl Command {
             Self::Login(command) => &command.output,
             Self::Logout(command) => &command.output,
             Self::Whoami(command) => &command.output,
+            Self::Bundle(command) => &command.output,
+            Self::Publish(command) => &command.output,
             command => &command.server()?.output,
         })
     }
@@ -240,6 +250,8 @@ impl Command {
             Self::Proxy(command) | Self::Record(command) => &command.server,
             Self::Replay(command) => &command.server,
             Self::Gateway(_)
+            | Self::Bundle(_)
+            | Self::Publish(_)
             | Self::Pins(_)
             | Self::Servers(_)
             | Self::Login(_)

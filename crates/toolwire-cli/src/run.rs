@@ -153,6 +153,8 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
         Command::Replay(replay) => commands::replay(replay, screen).await,
         Command::Gateway(gateway) => commands::gateway(&gateway, screen).await,
         Command::Pins(pins) => commands::pins(&pins, screen).await,
+        Command::Bundle(bundle) => commands::bundle(&bundle, screen).await,
+        Command::Publish(publish) => commands::publish(&publish, screen).await,
         Command::Demo(demo) => serve(demo, screen).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -1,5 +1,6 @@
 //! The commands that use a connected client.
 
+mod bundle;
 mod call;
 mod complete;
 mod discover;
@@ -11,9 +12,11 @@ mod gateway;
 mod listen;
 mod prompts;
 mod proxy;
+mod publish;
 mod replay;
 mod resources;
 mod save;
+mod server_summary;
 mod serving;
 mod skills;
 mod tasks;
@@ -28,6 +31,7 @@ use toolwire::{Client, Error};
 use crate::failure::{Exit, Failure, Phase};
 use crate::screen::Screen;
 
+pub(crate) use bundle::bundle;
 pub(crate) use call::CallPlan;
 pub(crate) use complete::CompletePlan;
 pub(crate) use discover::{discover, ping};
@@ -39,6 +43,7 @@ pub(crate) use gateway::{gateway, pins};
 pub(crate) use listen::ListenPlan;
 pub(crate) use prompts::{PromptPlan, list_prompts};
 pub(crate) use proxy::{proxy, record};
+pub(crate) use publish::publish;
 pub(crate) use replay::replay;
 pub(crate) use resources::{ReadPlan, list_resources};
 pub(crate) use skills::{SkillPlan, check_skills, list_skills};

@@ -33,7 +33,7 @@ pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Res
 }
 
 /// Returns all prompts. Returns `None` if the server does not offer a list of prompts.
-async fn offered_prompts(session: &Session) -> Result<Option<Vec<Prompt>>, Failure> {
+pub(super) async fn offered_prompts(session: &Session) -> Result<Option<Vec<Prompt>>, Failure> {
     if !session.declares(|capabilities| capabilities.prompts.is_some()) {
         return Ok(None);
     }

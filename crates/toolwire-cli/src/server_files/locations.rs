@@ -100,7 +100,7 @@ pub(super) fn home() -> Option<PathBuf> {
 }
 
 /// Returns a path as the user writes it, with `~` for the home directory.
-pub(super) fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     match home().as_deref().map(|home| path.strip_prefix(home)) {
         Some(Ok(rest)) if path.is_absolute() => Path::new("~").join(rest).display().to_string(),
         _ => path.display().to_string(),

@@ -29,6 +29,7 @@ use crate::server_hints;
 use crate::target::Target;
 
 pub(crate) use list::list;
+pub(crate) use locations::shown as shown_path;
 
 /// The maximum number of known names in a failure.
 const MAX_NAMES: usize = 12;

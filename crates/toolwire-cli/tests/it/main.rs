@@ -1,6 +1,8 @@
 //! The `toolwire` program as a real process with real pipes.
 
 mod accounts;
+#[cfg(unix)]
+mod bundle;
 mod calls;
 mod cancellation;
 mod client;

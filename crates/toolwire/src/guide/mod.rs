@@ -65,6 +65,9 @@ pub mod dev {}
 #[doc = include_str!("inspect.md")]
 pub mod inspect {}
 
+#[doc = include_str!("publish.md")]
+pub mod publish {}
+
 #[doc = include_str!("proxy.md")]
 pub mod proxy {}
 

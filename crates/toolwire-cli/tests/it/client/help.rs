@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 40] = [
+const COMMANDS: [&str; 41] = [
     "discover",
     "tools",
     "call",
@@ -22,6 +22,8 @@ const COMMANDS: [&str; 40] = [
     "gateway",
     "pins",
     "servers",
+    "bundle",
+    "publish",
     "login",
     "logout",
     "whoami",
