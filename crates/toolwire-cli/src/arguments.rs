@@ -14,6 +14,9 @@ use crate::event_arguments::Events;
 use crate::gateway_arguments::{GATEWAY_HELP, Gateway, PINS_HELP, Pins};
 use crate::help_texts::{ARGUMENT_HELP, DOMAIN_HELP, EXIT_CODES, SERVER_HELP};
 use crate::inspect_arguments::{INSPECT_HELP, Inspect};
+use crate::install_arguments::{
+    INSTALL_ENV_HELP, INSTALL_HELP, Install, Installed, NOT_INSTALLED, Uninstall,
+};
 use crate::output_arguments::Output;
 use crate::proxy_arguments::{PROXY_HELP, PROXY_TIMEOUT_HELP, Proxy};
 use crate::publish_arguments::{PUBLISH_HELP, Publish};
@@ -162,6 +165,21 @@ pub(crate) enum Command {
     Pins(Pins),
     /// List the servers of all configuration files
     Servers(Servers),
+    /// Add a server to the configuration of Claude, Cursor, VS Code or another host
+    #[command(
+        override_usage = "toolwire install [OPTIONS] --host <HOST> [ADDRESS]\n       toolwire install [OPTIONS] --host <HOST> -- <COMMAND>..."
+    )]
+    #[command(after_help = format!("{INSTALL_HELP}\n\n{EXIT_CODES}"))]
+    #[command(mut_arg("environment", |argument| argument.help(INSTALL_ENV_HELP)))]
+    #[command(mut_args(|argument| {
+        let is_hidden = NOT_INSTALLED.contains(&argument.get_id().as_str());
+        if is_hidden { argument.hide(true) } else { argument }
+    }))]
+    Install(Install),
+    /// Remove a server from the configuration of a host
+    Uninstall(Uninstall),
+    /// List the servers of all hosts
+    Installed(Installed),
     /// Pack the server of a crate into a bundle (.mcpb) that hosts install
     #[command(after_help = BUNDLE_HELP)]
     Bundle(BundleServer),
@@ -209,6 +227,9 @@ impl Command {
             Self::Gateway(command) => &command.output,
             Self::Pins(command) => &command.output,
             Self::Servers(command) => &command.output,
+            Self::Install(command) => &command.server.output,
+            Self::Uninstall(command) => &command.output,
+            Self::Installed(command) => &command.output,
             Self::Login(command) => &command.output,
             Self::Logout(command) => &command.output,
             Self::Whoami(command) => &command.output,
@@ -236,6 +257,7 @@ impl Command {
             Self::Call(command) => &command.server,
             Self::Dev(command) => &command.server,
             Self::Inspect(command) => &command.server,
+            Self::Install(command) => &command.server,
             Self::Task(command) => command.server(),
             Self::Skills(command) => return command.server(),
             Self::View(command) => return command.server(),
@@ -252,6 +274,8 @@ impl Command {
             Self::Gateway(_)
             | Self::Bundle(_)
             | Self::Publish(_)
+            | Self::Uninstall(_)
+            | Self::Installed(_)
             | Self::Pins(_)
             | Self::Servers(_)
             | Self::Login(_)

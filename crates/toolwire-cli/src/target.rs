@@ -161,15 +161,19 @@ pub(crate) async fn named(
     lookup: &Lookup,
     screen: &Screen,
 ) -> Result<Target, Failure> {
-    let is_address = ["http://", "https://"].iter().any(|scheme| {
-        name.get(..scheme.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    });
-    if is_address {
+    if is_address(name) {
         Ok(Target::Http(Endpoint::new(name)))
     } else {
         server_files::look_up(name, later_words, lookup, screen).await
     }
+}
+
+/// Returns `true` if a word is the address of a server.
+pub(crate) fn is_address(word: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| {
+        word.get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    })
 }
 
 fn bearer(variable: &str) -> Result<(String, String), Failure> {

@@ -9,6 +9,7 @@ mod domain;
 #[cfg(feature = "events")]
 mod events;
 mod gateway;
+mod install;
 mod listen;
 mod prompts;
 mod proxy;
@@ -40,6 +41,7 @@ pub(crate) use domain::Domain;
 #[cfg(feature = "events")]
 pub(crate) use events::{WatchPlan, list_events};
 pub(crate) use gateway::{gateway, pins};
+pub(crate) use install::{install, installed, uninstall};
 pub(crate) use listen::ListenPlan;
 pub(crate) use prompts::{PromptPlan, list_prompts};
 pub(crate) use proxy::{proxy, record};

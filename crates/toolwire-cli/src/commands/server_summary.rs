@@ -60,4 +60,22 @@ impl ServerSummary {
         close(session.client.close(), &processes, &mut interrupts).await?;
         summary
     }
+
+    /// Returns one line about the server.
+    pub(crate) fn shown(&self) -> String {
+        let name = match &self.info {
+            Some(info) => format!("{} {}", info.name, info.version),
+            None => "a server without a name".to_owned(),
+        };
+        let count = |number: usize, what: &str| match number {
+            1 => format!("1 {what}"),
+            _ => format!("{number} {what}s"),
+        };
+        let (tools, prompts) = (self.tools.len(), self.prompts.len());
+        format!(
+            "{name}: {}, {}",
+            count(tools, "tool"),
+            count(prompts, "prompt")
+        )
+    }
 }

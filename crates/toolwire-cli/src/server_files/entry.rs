@@ -23,7 +23,7 @@ pub(super) struct Entry {
     command: Option<CommandMember>,
     #[serde(default)]
     args: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(alias = "environment", default)]
     env: Option<BTreeMap<String, Value>>,
     #[serde(rename = "envFile", default)]
     env_file: Option<String>,
@@ -52,11 +52,12 @@ pub(super) struct Entry {
     enabled: Option<bool>,
 }
 
-/// The member `command`: a program, or an object as in older versions of Zed.
+/// The member `command`: a program, all words of the command as in opencode, or an object as in older versions of Zed.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum CommandMember {
     Program(String),
+    Words(Vec<String>),
     Object {
         path: String,
         #[serde(default)]
@@ -108,6 +109,9 @@ impl Entry {
                 let own = self.args.as_deref().unwrap_or_default();
                 let (program, arguments) = match command {
                     CommandMember::Program(program) => (program, own),
+                    CommandMember::Words(words) => words
+                        .split_first()
+                        .ok_or_else(|| Failure::usage("its command is empty"))?,
                     CommandMember::Object { path, args, .. } => (path, args.as_slice()),
                 };
                 Ok(Transport::Stdio { program, arguments })
@@ -261,6 +265,7 @@ mod tests {
             environment: &|name| (name == "KEY").then(|| "secret".to_owned()),
             inputs: &BTreeMap::from([("token".to_owned(), "typed".to_owned())]),
             has_bare_names: false,
+            has_bare_braces: false,
         };
         Entry::parse(&entry)
             .and_then(|entry| entry.target(Path::new("/etc"), &variables))
@@ -331,6 +336,18 @@ mod tests {
         expected.arguments = vec!["a".into()];
         expected.environment = vec![("A".into(), "b".into())];
         assert_eq!(made, Ok(Target::Child(expected)));
+    }
+
+    #[test]
+    fn words_of_a_command_are_parsed() {
+        let made = read_entry(json!({
+            "type": "local", "command": ["npx", "a"], "environment": {"A": "b"},
+        }));
+        let mut expected = ChildProcess::new("npx");
+        expected.arguments = vec!["a".into()];
+        expected.environment = vec![("A".into(), "b".into())];
+        assert_eq!(made, Ok(Target::Child(expected)));
+        assert!(read_entry(json!({"command": []})).is_err());
     }
 
     #[test]

@@ -19,12 +19,12 @@ struct ListedServer {
     is_disabled: bool,
     /// `true` if a server of the same name in an earlier file is used instead.
     is_overridden: bool,
-    details: Details,
+    details: ServerDetails,
 }
 
 /// How the server is reached.
 #[derive(Debug)]
-enum Details {
+pub(crate) enum ServerDetails {
     Command(Vec<String>),
     Url { url: String, is_sse: bool },
     Invalid(String),
@@ -33,10 +33,10 @@ enum Details {
 impl ListedServer {
     fn transport(&self) -> &'static str {
         match &self.details {
-            Details::Command(_) => "stdio",
-            Details::Url { is_sse: true, .. } => "sse",
-            Details::Url { .. } => "http",
-            Details::Invalid(_) => "invalid",
+            ServerDetails::Command(_) => "stdio",
+            ServerDetails::Url { is_sse: true, .. } => "sse",
+            ServerDetails::Url { .. } => "http",
+            ServerDetails::Invalid(_) => "invalid",
         }
     }
 
@@ -49,20 +49,7 @@ impl ListedServer {
     }
 
     fn shown_details(&self) -> String {
-        match &self.details {
-            Details::Command(words) => {
-                let shown = |word: &String| {
-                    if word.contains(' ') {
-                        in_shell(word)
-                    } else {
-                        word.clone()
-                    }
-                };
-                words.iter().map(shown).collect::<Vec<_>>().join(" ")
-            }
-            Details::Url { url, .. } => url.clone(),
-            Details::Invalid(problem) => problem.clone(),
-        }
+        self.details.shown()
     }
 
     fn json(&self) -> Value {
@@ -77,11 +64,51 @@ impl ListedServer {
             server["application"] = self.application.into();
         }
         match &self.details {
-            Details::Command(words) => server["command"] = json!(words),
-            Details::Url { url, .. } => server["url"] = url.as_str().into(),
-            Details::Invalid(problem) => server["problem"] = problem.as_str().into(),
+            ServerDetails::Command(words) => server["command"] = json!(words),
+            ServerDetails::Url { url, .. } => server["url"] = url.as_str().into(),
+            ServerDetails::Invalid(problem) => server["problem"] = problem.as_str().into(),
         }
         server
+    }
+}
+
+impl ServerDetails {
+    /// Returns the details of an entry.
+    pub(crate) fn of(entry: &Value) -> Self {
+        Self::of_parsed(&Entry::parse(entry))
+    }
+
+    fn of_parsed(entry: &Result<Entry, Failure>) -> Self {
+        match entry.as_ref().map(Entry::transport) {
+            Ok(Ok(Transport::Stdio { program, arguments })) => {
+                let arguments = redaction::arguments(arguments);
+                Self::Command([vec![program.to_owned()], arguments].concat())
+            }
+            Ok(Ok(Transport::Http { url, is_sse })) => Self::Url {
+                url: redaction::url(url),
+                is_sse,
+            },
+            Ok(Err(problem)) => Self::Invalid(problem.message().to_owned()),
+            Err(problem) => Self::Invalid(problem.message().to_owned()),
+        }
+    }
+
+    /// Returns the command line, the URL, or what is wrong with the entry.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Command(words) => {
+                let shown = |word: &String| {
+                    if word.contains(' ') {
+                        in_shell(word)
+                    } else {
+                        word.clone()
+                    }
+                };
+                words.iter().map(shown).collect::<Vec<_>>().join(" ")
+            }
+            Self::Url { url, .. } => url.clone(),
+            Self::Invalid(problem) => problem.clone(),
+        }
     }
 }
 
@@ -133,18 +160,7 @@ fn listed(files: &[ServerFile]) -> Vec<ListedServer> {
     for file in files {
         for (name, value) in &file.servers {
             let entry = Entry::parse(value);
-            let details = match entry.as_ref().map(Entry::transport) {
-                Ok(Ok(Transport::Stdio { program, arguments })) => {
-                    let arguments = redaction::arguments(arguments);
-                    Details::Command([vec![program.to_owned()], arguments].concat())
-                }
-                Ok(Ok(Transport::Http { url, is_sse })) => Details::Url {
-                    url: redaction::url(url),
-                    is_sse,
-                },
-                Ok(Err(problem)) => Details::Invalid(problem.message().to_owned()),
-                Err(problem) => Details::Invalid(problem.message().to_owned()),
-            };
+            let details = ServerDetails::of_parsed(&entry);
             servers.push(ListedServer {
                 name: name.clone(),
                 application: file.location.application,

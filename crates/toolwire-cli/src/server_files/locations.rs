@@ -14,7 +14,7 @@ pub(super) struct Location {
 }
 
 /// Files in the folder of a project. A name is looked up in this order.
-const PROJECT_FILES: [(&str, &str); 10] = [
+const PROJECT_FILES: [(&str, &str); 11] = [
     ("toolwire", "mcp.json"),
     ("Claude Code", ".mcp.json"),
     ("VS Code", ".vscode/mcp.json"),
@@ -25,6 +25,7 @@ const PROJECT_FILES: [(&str, &str); 10] = [
     ("Kiro", ".kiro/settings/mcp.json"),
     ("Amazon Q", ".amazonq/mcp.json"),
     ("Codex", ".codex/config.toml"),
+    ("opencode", "opencode.json"),
 ];
 
 /// Files in the home directory of the user.
@@ -79,6 +80,21 @@ pub(super) fn all() -> Vec<Location> {
     all_on(Platform::current(), &|name| std::env::var_os(name))
 }
 
+/// Returns the file of an application in the directories of the user.
+pub(crate) fn user_file(application: &str) -> Option<PathBuf> {
+    let mut locations = all().into_iter();
+    let location = locations
+        .find(|location| location.application == application && location.project.is_none())?;
+    Some(location.path)
+}
+
+/// Returns the file of an application in the current directory, which is the folder of the project.
+pub(crate) fn project_file(application: &str) -> Option<PathBuf> {
+    let mut files = PROJECT_FILES.iter();
+    let (_, path) = files.find(|(known, _)| *known == application)?;
+    Some(PathBuf::from(path))
+}
+
 /// Returns the location of a file that the user named.
 pub(super) fn named(path: &Path) -> Location {
     let folder = match path.parent() {
@@ -131,6 +147,8 @@ fn all_on(platform: Platform, environment: Environment<'_>) -> Vec<Location> {
         Platform::Windows => variable("APPDATA"),
     };
     // toolwire and Zed use ~/.config also on macOS.
+    // opencode uses ~/.config on every platform.
+    let opencode = xdg_config.clone();
     let (config, zed) = match platform {
         Platform::Windows => (variable("APPDATA").or(xdg_config), "Zed/settings.json"),
         _ => (xdg_config, "zed/settings.json"),
@@ -154,6 +172,8 @@ fn all_on(platform: Platform, environment: Environment<'_>) -> Vec<Location> {
         add(application, path);
     }
     add("Zed", in_config(zed));
+    let opencode = opencode.map(|folder| folder.join("opencode/opencode.json"));
+    add("opencode", opencode);
     locations
 }
 
@@ -224,6 +244,7 @@ mod tests {
         check(Unix, "Gemini CLI", "/ada/.gemini/settings.json");
         check(MacOs, "toolwire", "/ada/.config/toolwire/mcp.json");
         check(Unix, "Codex", "/ada/.codex/config.toml");
+        check(Windows, "opencode", "C:/Ada/.config/opencode/opencode.json");
     }
 
     #[test]

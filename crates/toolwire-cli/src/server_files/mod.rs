@@ -28,8 +28,9 @@ use crate::screen::Screen;
 use crate::server_hints;
 use crate::target::Target;
 
-pub(crate) use list::list;
-pub(crate) use locations::shown as shown_path;
+pub(crate) use list::{ServerDetails, list};
+pub(crate) use locations::{project_file, shown as shown_path, user_file};
+pub(crate) use toml_file::parse as parse_toml;
 
 /// The maximum number of known names in a failure.
 const MAX_NAMES: usize = 12;
@@ -126,6 +127,7 @@ async fn target(
         environment: &|name| std::env::var(name).ok(),
         inputs: &inputs,
         has_bare_names: path.ends_with(".gemini/settings.json"),
+        has_bare_braces: path.ends_with("opencode.json"),
     };
     let base = match project {
         Some(_) => workspace.as_path(),
@@ -175,15 +177,20 @@ fn read(location: Location) -> Result<ServerFile, Failure> {
         )
     };
     let document = if is_toml {
-        toml_file::parse(&text)
+        parse_toml(&text)
     } else {
-        serde_json::from_str(&jsonc::to_json(&text)).map_err(|error| error.to_string())
+        parse_json(&text)
     };
     let document: Value = document.map_err(|problem| invalid(&problem))?;
     let servers = servers(&document).map_err(|problem| invalid(&problem))?;
     let has_servers = servers.is_some();
     // The settings of an application need not contain servers.
-    let names = ["settings.json", ".claude.json", "config.toml"];
+    let names = [
+        "settings.json",
+        ".claude.json",
+        "config.toml",
+        "opencode.json",
+    ];
     let file_name = location.path.file_name();
     let is_settings =
         file_name.is_some_and(|file_name| names.iter().any(|name| file_name == *name));
@@ -199,6 +206,11 @@ fn read(location: Location) -> Result<ServerFile, Failure> {
         inputs: input_definitions(&document),
         location,
     })
+}
+
+/// Parses JSON with comments and trailing commas.
+pub(crate) fn parse_json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(&jsonc::to_json(text)).map_err(|error| error.to_string())
 }
 
 /// Returns the servers of a document. Returns `None` if it has no member for them.

@@ -10,13 +10,14 @@ pub(super) fn is_toml(path: &Path) -> bool {
         .is_some_and(|extension| extension == "toml")
 }
 
-/// Parses a document. An error contains the line and no text of the file, which may be a secret.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+/// Parses a document. An error contains line and column, and no text of the file, which may be a secret.
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let before = text.get(..start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        format!("{} at line {line}", error.message())
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        format!("{} at line {line}, column {column}", error.message())
     })
 }
 
@@ -40,9 +41,9 @@ mod tests {
     }
 
     #[test]
-    fn error_has_the_line_and_no_text_of_the_file() {
+    fn error_has_line_and_column_and_no_text_of_the_file() {
         let problem = parse("[mcp_servers.a]\ncommand = \"npx\"\ntoken = hunter2\n").unwrap_err();
-        assert!(problem.ends_with("at line 3"), "{problem}");
+        assert!(problem.ends_with("at line 3, column 9"), "{problem}");
         assert!(!problem.contains("hunter2"), "{problem}");
     }
 }

@@ -1,5 +1,6 @@
 //! Replaces `${…}` in the values of a server's entry.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -18,13 +19,22 @@ pub(super) struct Variables<'a> {
     pub(super) inputs: &'a BTreeMap<String, String>,
     /// `true` if `$NAME` is an environment variable too, as in the files of Gemini CLI.
     pub(super) has_bare_names: bool,
+    /// `true` if `{env:NAME}` is an environment variable too, as in the files of opencode.
+    pub(super) has_bare_braces: bool,
 }
 
 impl Variables<'_> {
     /// Returns the text with the values of its variables.
     pub(super) fn expand(&self, text: &str) -> Result<String, Failure> {
+        let text = if self.has_bare_braces {
+            // The other form stays as it is.
+            let text = text.replace("${env:", "{env:");
+            Cow::Owned(text.replace("{env:", "${env:"))
+        } else {
+            Cow::Borrowed(text)
+        };
         let mut expanded = String::new();
-        let mut rest = text;
+        let mut rest = text.as_ref();
         while let Some(start) = rest.find('$') {
             expanded.push_str(&rest[..start]);
             rest = &rest[start..];
@@ -121,6 +131,7 @@ mod tests {
             environment: &|name| (name == "KEY").then(|| "secret".to_owned()),
             inputs: &BTreeMap::from([("token".to_owned(), "typed".to_owned())]),
             has_bare_names,
+            has_bare_braces: true,
         };
         variables.expand(text).map_err(|failure| failure.text())
     }

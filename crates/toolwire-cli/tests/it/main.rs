@@ -15,6 +15,7 @@ mod framing;
 mod gateway;
 mod http;
 mod inspect;
+mod install;
 mod large_messages;
 mod load;
 #[cfg(target_os = "linux")]

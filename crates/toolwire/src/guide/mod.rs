@@ -65,6 +65,9 @@ pub mod dev {}
 #[doc = include_str!("inspect.md")]
 pub mod inspect {}
 
+#[doc = include_str!("install.md")]
+pub mod install {}
+
 #[doc = include_str!("publish.md")]
 pub mod publish {}
 

@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 41] = [
+const COMMANDS: [&str; 44] = [
     "discover",
     "tools",
     "call",
@@ -22,6 +22,9 @@ const COMMANDS: [&str; 41] = [
     "gateway",
     "pins",
     "servers",
+    "install",
+    "uninstall",
+    "installed",
     "bundle",
     "publish",
     "login",

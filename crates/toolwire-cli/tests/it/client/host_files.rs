@@ -9,10 +9,10 @@ use crate::process::toolwire;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
 
 /// A home directory and a project with the files of several applications.
-struct Computer(TempDirectory);
+pub(crate) struct Computer(pub(crate) TempDirectory);
 
 impl Computer {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let computer = Self(TempDirectory::new(name));
         std::fs::create_dir_all(computer.0.0.join("project")).expect("the directory is writable");
         std::fs::create_dir_all(computer.0.0.join("home")).expect("the directory is writable");
@@ -23,7 +23,7 @@ impl Computer {
         self.0.write(path, &content.to_string());
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let home = self.0.0.join("home");
         let mut command = toolwire(arguments);
         command
@@ -44,7 +44,7 @@ impl Computer {
 }
 
 /// The directory of applications in the home directory.
-fn applications() -> &'static str {
+pub(crate) fn applications() -> &'static str {
     if cfg!(target_os = "macos") {
         "home/Library/Application Support"
     } else if cfg!(windows) {

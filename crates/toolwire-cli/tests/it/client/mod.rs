@@ -15,7 +15,7 @@ pub(crate) mod fake_http;
 mod help;
 mod hidden_characters;
 mod hints;
-mod host_files;
+pub(crate) mod host_files;
 mod inputs;
 mod interrupts;
 mod legacy_servers;

@@ -1,0 +1,263 @@
+//! Installs a server in hosts, removes it, and lists what is installed.
+
+mod installed;
+mod source;
+mod uninstall;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::commands::server_summary::ServerSummary;
+use crate::failure::{Exit, Failure};
+use crate::hosts::{
+    ConfigFile, Document, Host, NewEntry, OwnCommand, Scope, changed_lines, check_name,
+};
+use crate::install_arguments::{EditOptions, Install};
+use crate::screen::Screen;
+use crate::server_files::shown_path;
+use crate::show::plain_text;
+
+use self::source::Source;
+
+pub(crate) use installed::installed;
+pub(crate) use uninstall::uninstall;
+
+/// Installs a server.
+pub(crate) async fn install(arguments: &Install, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    let source = Source::new(arguments).await?;
+    let name = arguments.name.clone().unwrap_or_else(|| source.name());
+    check_name(&name)?;
+    let own_program = own_program()?;
+    let hosts = &arguments.edit.hosts;
+    let entries = hosts
+        .iter()
+        .map(|host| NewEntry::new(host, &name, &source.server, &own_program))
+        .collect::<Result<Vec<_>, _>>()?;
+    let scope = arguments.edit.scope;
+    if arguments.print {
+        return print_entries(hosts, scope, &entries, screen);
+    }
+    // All files are read before the first one is changed.
+    let mut plans = Vec::new();
+    for (host, new) in hosts.iter().zip(&entries) {
+        plans.push(Plan::new(host, new, arguments)?);
+    }
+    let mut reports = Vec::new();
+    for plan in &plans {
+        reports.push(plan.run(&arguments.edit, screen).await?);
+    }
+    if arguments.edit.dry_run {
+        return Ok(Exit::Success);
+    }
+    let checked = check(&source, arguments, screen).await;
+    for report in &mut reports {
+        if let Ok(Some(found)) = &checked {
+            report["found"] = found.as_str().into();
+        }
+    }
+    if screen.json {
+        screen.print_json(&reports)?;
+    } else {
+        for plan in &plans {
+            screen.print(&format!("{}: {}\n", plan.host.name, plan.host.reload))?;
+        }
+    }
+    checked.map(|_| Exit::Success).map_err(|failure| {
+        let hosts: Vec<_> = hosts.iter().map(|host| host.id).collect();
+        let remove = format!(
+            "the entry is written; remove it with: toolwire uninstall {name} --host {}",
+            hosts.join(",")
+        );
+        failure
+            .with_context("the server does not start: ")
+            .with_default_advice(&remove)
+    })
+}
+
+/// The change of one host.
+#[derive(Debug)]
+struct Plan<'a> {
+    host: &'static Host,
+    new: &'a NewEntry,
+    file: ConfigFile,
+    /// The new text of the file, or `None` if it has the entry.
+    text: Option<String>,
+    /// `true` if the entry differs from the one in the file.
+    replaces: bool,
+    commands: Vec<OwnCommand>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(host: &'static Host, new: &'a NewEntry, arguments: &Install) -> Result<Self, Failure> {
+        let scope = arguments.edit.scope;
+        let file = ConfigFile::read(&path(host, scope)?)?;
+        let document = Document::new(host, file.text());
+        let entries = document
+            .entries()
+            .map_err(|problem| invalid(&file, &problem))?;
+        let existing = entries.get(&new.name);
+        let shown = shown_path(file.path());
+        if existing.is_some_and(|entry| *entry != new.entry) && !arguments.replace {
+            let name = &new.name;
+            return Err(
+                Failure::usage(format!("{shown} has another entry `{name}`"))
+                    .with_advice("replace it with --replace, or choose a name with --name"),
+            );
+        }
+        let text = match existing {
+            Some(entry) if *entry == new.entry => None,
+            _ => Some(
+                document
+                    .with(new)
+                    .map_err(|problem| invalid(&file, &problem))?,
+            ),
+        };
+        let mut commands = Vec::new();
+        if !arguments.edit.edit_file
+            && text.is_some()
+            && let Some(add) = OwnCommand::add(host, scope, new)
+        {
+            if existing.is_some() {
+                commands.extend(OwnCommand::remove(host, scope, &new.name));
+            }
+            commands.push(add);
+        }
+        Ok(Self {
+            host,
+            new,
+            replaces: existing.is_some(),
+            file,
+            text,
+            commands,
+        })
+    }
+
+    /// Makes the change, or shows it, and returns a report about it.
+    async fn run(&self, options: &EditOptions, screen: &Screen) -> Result<Value, Failure> {
+        let shown = shown_path(self.file.path());
+        let change = match (&self.text, self.replaces) {
+            (None, _) => "unchanged",
+            (Some(_), true) => "replaced",
+            (Some(_), false) => "added",
+        };
+        let mut report = json!({
+            "host": self.host.id,
+            "name": self.new.name,
+            "scope": options.scope.name(),
+            "change": change,
+            "file": shown,
+        });
+        if !self.commands.is_empty() {
+            let commands: Vec<_> = self.commands.iter().map(OwnCommand::shown).collect();
+            report["commands"] = json!(commands);
+        }
+        let Some(text) = &self.text else {
+            print_change(screen, &format!("{shown} has the entry already\n"))?;
+            return Ok(report);
+        };
+        if options.dry_run {
+            let shown = if self.commands.is_empty() {
+                let lines = changed_lines(self.file.text(), text);
+                format!("{shown}\n{lines}")
+            } else {
+                let commands: Vec<_> = self.commands.iter().map(OwnCommand::shown).collect();
+                format!("$ {}\n", commands.join("\n$ "))
+            };
+            screen.print(&plain_text(&shown))?;
+            return Ok(report);
+        }
+        if self.commands.is_empty() {
+            self.file.replace(text)?;
+            print_change(
+                screen,
+                &format!("{change} `{}` in {shown}\n", self.new.name),
+            )?;
+        } else {
+            for command in &self.commands {
+                command.run().await?;
+            }
+            print_change(
+                screen,
+                &format!("{change} `{}` in {}\n", self.new.name, self.host.name),
+            )?;
+        }
+        Ok(report)
+    }
+}
+
+/// Starts the server as a host would, and returns what it is. Returns `None` if that is not possible here.
+async fn check(
+    source: &Source,
+    arguments: &Install,
+    screen: &Arc<Screen>,
+) -> Result<Option<String>, Failure> {
+    if arguments.no_check {
+        return Ok(None);
+    }
+    let target = match source.target() {
+        Ok(target) => target,
+        Err(variable) => {
+            screen.warn(&format!(
+                "the server was not started: {variable} is not set here, so only the host can start it"
+            ));
+            return Ok(None);
+        }
+    };
+    let found = ServerSummary::of(&target, &arguments.server, screen)
+        .await?
+        .shown();
+    if !screen.json {
+        screen.print(&plain_text(&format!("the server starts: {found}\n")))?;
+    }
+    Ok(Some(found))
+}
+
+fn print_entries(
+    hosts: &[&'static Host],
+    scope: Scope,
+    entries: &[NewEntry],
+    screen: &Screen,
+) -> Result<Exit, Failure> {
+    for (host, new) in hosts.iter().zip(entries) {
+        let text = Document::new(host, "").with(new).map_err(Failure::usage)?;
+        let file = host.file(scope).map(|path| shown_path(&path));
+        if let Some(file) = file.filter(|_| !screen.json) {
+            let check = host.check.shown();
+            screen.show_line(&format!("{} reads {file} ({check})", host.name));
+        }
+        screen.print(&format!("{}\n", text.trim_end()))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn print_change(screen: &Screen, text: &str) -> Result<(), Failure> {
+    if screen.json {
+        return Ok(());
+    }
+    screen.print(&plain_text(text))
+}
+
+/// Returns the file of a host.
+fn path(host: &Host, scope: Scope) -> Result<PathBuf, Failure> {
+    host.file(scope).ok_or_else(|| {
+        let (name, scope) = (host.name, scope.name());
+        Failure::usage(format!("{name} has no file for the scope {scope}"))
+            .with_advice("use --scope user, and check that HOME is set")
+    })
+}
+
+/// Returns the failure for a file that cannot be parsed.
+fn invalid(file: &ConfigFile, problem: &str) -> Failure {
+    let shown = shown_path(file.path());
+    Failure::usage(format!("{shown} is not changed: {problem}"))
+        .with_advice("correct the file, or show the entry with --print and paste it")
+}
+
+/// Returns the path of this program.
+fn own_program() -> Result<String, Failure> {
+    let path = std::env::current_exe()
+        .map_err(|error| Failure::usage(format!("the path of toolwire is unknown: {error}")))?;
+    source::text(path.as_os_str())
+}

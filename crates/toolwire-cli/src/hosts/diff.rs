@@ -1,0 +1,40 @@
+//! Shows the lines that an edit changes.
+
+use std::fmt::Write;
+
+/// Returns the changed lines of a file, with the number of the first one. An edit changes one place, or several that
+/// are shown together.
+pub(crate) fn changed_lines(before: &str, after: &str) -> String {
+    let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new);
+    let start = same.count();
+    let (old, new) = (&old[start..], &new[start..]);
+    let same = old.iter().rev().zip(new.iter().rev());
+    let end = same.take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
+    let mut text = format!("@@ line {} @@\n", start + 1);
+    for (sign, lines) in [('-', old), ('+', new)] {
+        for line in lines {
+            // A string is always writable.
+            let _ = writeln!(text, "{sign}{line}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changed_lines_are_shown() {
+        fn check(before: &str, after: &str, expected: &str) {
+            assert_eq!(changed_lines(before, after), expected);
+        }
+        check("a\nb\nd\n", "a\nb\nc\nd\n", "@@ line 3 @@\n+c\n");
+        check("a\nb\n", "a\n", "@@ line 2 @@\n-b\n");
+        check("", "a\n", "@@ line 1 @@\n+a\n");
+        check("a\r\nb\r\n", "a\r\nc\r\n", "@@ line 2 @@\n-b\n+c\n");
+        check("a\na\n", "a\n", "@@ line 2 @@\n-a\n");
+    }
+}
