@@ -17,6 +17,7 @@ use crate::inspect_arguments::{INSPECT_HELP, Inspect};
 use crate::install_arguments::{
     INSTALL_ENV_HELP, INSTALL_HELP, Install, Installed, NOT_INSTALLED, Uninstall,
 };
+use crate::new_arguments::{NEW_HELP, New};
 use crate::output_arguments::Output;
 use crate::proxy_arguments::{PROXY_HELP, PROXY_TIMEOUT_HELP, Proxy};
 use crate::publish_arguments::{PUBLISH_HELP, Publish};
@@ -180,6 +181,9 @@ pub(crate) enum Command {
     Uninstall(Uninstall),
     /// List the servers of all hosts
     Installed(Installed),
+    /// Create the crate of a new server
+    #[command(after_help = NEW_HELP)]
+    New(New),
     /// Pack the server of a crate into a bundle (.mcpb) that hosts install
     #[command(after_help = BUNDLE_HELP)]
     Bundle(BundleServer),
@@ -227,7 +231,6 @@ impl Command {
             Self::Gateway(command) => &command.output,
             Self::Pins(command) => &command.output,
             Self::Servers(command) => &command.output,
-            Self::Install(command) => &command.server.output,
             Self::Uninstall(command) => &command.output,
             Self::Installed(command) => &command.output,
             Self::Login(command) => &command.output,
@@ -274,6 +277,7 @@ impl Command {
             Self::Gateway(_)
             | Self::Bundle(_)
             | Self::Publish(_)
+            | Self::New(_)
             | Self::Uninstall(_)
             | Self::Installed(_)
             | Self::Pins(_)

@@ -31,6 +31,7 @@ mod interrupts;
 mod legacy_servers;
 mod listen_arguments;
 mod logging;
+mod new_arguments;
 mod output_arguments;
 mod own_program;
 mod page_server;

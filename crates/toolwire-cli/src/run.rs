@@ -156,6 +156,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
         Command::Install(install) => commands::install(&install, screen).await,
         Command::Uninstall(uninstall) => commands::uninstall(&uninstall, screen).await,
         Command::Installed(installed) => commands::installed(&installed, screen),
+        Command::New(new) => commands::new(&new, screen),
         Command::Bundle(bundle) => commands::bundle(&bundle, screen).await,
         Command::Publish(publish) => commands::publish(&publish, screen).await,
         Command::Demo(demo) => serve(demo, screen).await,

@@ -20,6 +20,7 @@ mod large_messages;
 mod load;
 #[cfg(target_os = "linux")]
 mod memory;
+mod new;
 mod nodes;
 mod process;
 mod proxy;

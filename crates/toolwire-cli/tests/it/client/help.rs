@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 44] = [
+const COMMANDS: [&str; 45] = [
     "discover",
     "tools",
     "call",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 44] = [
     "install",
     "uninstall",
     "installed",
+    "new",
     "bundle",
     "publish",
     "login",
