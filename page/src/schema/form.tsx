@@ -1,38 +1,12 @@
 // A form for a value with a JSON Schema. It changes only the members that it shows.
 
 import { useId } from "preact/hooks";
-import type { ComponentChildren } from "preact";
-import { equal, isObject, numberText, parseNumber, type Json, type JsonObject } from "../json";
+import { equal, isObject, type Json, type JsonObject } from "../json";
 import { plainLine, plainText } from "../plain_text";
-import {
-  asArray,
-  asObject,
-  choicesOf,
-  initialValue,
-  resolve,
-  typesOf,
-  variantLabel,
-  variantsOf,
-  type Schema,
-} from "./resolve";
+import { Row, hintOf, type FieldProps, type Resolved } from "./field_row";
+import { asArray, asObject, choicesOf, initialValue, resolve, typesOf, variantLabel, variantsOf, type Schema } from "./resolve";
+import { BooleanField, ChoiceField, NumberField, OtherField, TextField } from "./simple_fields";
 import { matches } from "./validate";
-
-export interface FieldProps {
-  label: string;
-  schema: Json | undefined;
-  root: Schema;
-  value: Json;
-  onChange: (value: Json) => void;
-  required?: boolean;
-  /** Removes the member, if it may be absent. */
-  onRemove?: (() => void) | undefined;
-  /** Buttons beside the label, such as those of an array. */
-  actions?: ComponentChildren;
-  /** Completions of a text, if the server offers them. */
-  suggestions?: string[] | undefined;
-  onTyped?: ((text: string) => void) | undefined;
-  depth?: number;
-}
 
 /** One value of a form. */
 export function Field(props: FieldProps) {
@@ -62,156 +36,6 @@ export function Field(props: FieldProps) {
     default:
       return <OtherField {...props} schema={schema} />;
   }
-}
-
-type Resolved = FieldProps & { schema: Schema };
-
-/** The label, the description, and the buttons of a field. */
-function Row(props: Resolved & { id: string | undefined; control: ComponentChildren; hint?: string | undefined }) {
-  const description = props.schema.description;
-  const label = (
-    <>
-      {plainLine(props.label)}
-      {props.required && <span class="required"> (required)</span>}
-    </>
-  );
-  return (
-    <div class="field">
-      <div class="field-head">
-        {props.id ? <label for={props.id}>{label}</label> : <span class="label">{label}</span>}
-        {props.actions}
-        {props.onRemove && (
-          <button type="button" class="small" onClick={props.onRemove} aria-label={`Remove ${plainLine(props.label)}`}>
-            Remove
-          </button>
-        )}
-      </div>
-      {typeof description === "string" && (
-        <p class="description" id={props.id && `${props.id}-description`}>
-          {plainText(description)}
-        </p>
-      )}
-      {props.control}
-      {props.hint && <p class="hint">{props.hint}</p>}
-    </div>
-  );
-}
-
-const describedBy = (id: string, schema: Schema) =>
-  typeof schema.description === "string" ? { "aria-describedby": `${id}-description` } : {};
-
-function TextField(props: Resolved) {
-  const id = useId();
-  const { schema, value } = props;
-  const text = typeof value === "string" ? value : undefined;
-  if (text === undefined) return <OtherField {...props} />;
-  const change = (event: Event) => {
-    const typed = (event.currentTarget as HTMLInputElement).value;
-    props.onTyped?.(typed);
-    props.onChange(typed);
-  };
-  const types: Record<string, "email" | "url" | "date" | "text"> = { email: "email", uri: "url", date: "date", time: "text", "date-time": "text" };
-  const format = typeof schema.format === "string" ? schema.format : undefined;
-  const isLong = text.includes("\n") || text.length > 80 || schema.contentMediaType !== undefined;
-  const common = { id, value: text, onInput: change, spellcheck: false, ...describedBy(id, schema) };
-  const list = props.suggestions && props.suggestions.length > 0 ? `${id}-list` : undefined;
-  const control = isLong ? (
-    <textarea rows={Math.min(12, text.split("\n").length + 1)} {...common} />
-  ) : (
-    <>
-      <input type={(format && types[format]) || "text"} autocomplete="off" {...common} {...(list ? { list } : {})} />
-      {list && (
-        <datalist id={list}>
-          {props.suggestions?.map((one) => <option key={one} value={one} />)}
-        </datalist>
-      )}
-    </>
-  );
-  return <Row {...props} id={id} control={control} hint={hintOf(schema)} />;
-}
-
-function hintOf(schema: Schema): string | undefined {
-  const parts: string[] = [];
-  if (typeof schema.format === "string") parts.push(plainLine(schema.format));
-  const range = (low: string, high: string, what: string) => {
-    const [minimum, maximum] = [numberText(schema[low]), numberText(schema[high])];
-    if (minimum !== undefined && maximum !== undefined) parts.push(`${what}${minimum} to ${maximum}`);
-    else if (minimum !== undefined) parts.push(`${what}at least ${minimum}`);
-    else if (maximum !== undefined) parts.push(`${what}at most ${maximum}`);
-  };
-  range("minimum", "maximum", "");
-  range("exclusiveMinimum", "exclusiveMaximum", "between (exclusive) ");
-  range("minLength", "maxLength", "length ");
-  range("minItems", "maxItems", "items ");
-  if (typeof schema.pattern === "string") parts.push(`pattern ${plainLine(schema.pattern)}`);
-  return parts.length > 0 ? parts.join(", ") : undefined;
-}
-
-function NumberField(props: Resolved) {
-  const id = useId();
-  const text = numberText(props.value) ?? (typeof props.value === "string" ? props.value : undefined);
-  if (text === undefined) return <OtherField {...props} />;
-  const isInteger = typesOf(props.schema)[0] === "integer";
-  const invalid = typeof props.value === "string";
-  const change = (event: Event) => {
-    const typed = (event.currentTarget as HTMLInputElement).value;
-    // Text that is no number yet stays text, so that no typed character is lost. The check reports it.
-    props.onChange(parseNumber(typed) ?? typed);
-  };
-  const control = (
-    <input
-      id={id}
-      type="text"
-      inputMode={isInteger ? "numeric" : "decimal"}
-      autocomplete="off"
-      value={text}
-      aria-invalid={invalid}
-      onInput={change}
-      {...describedBy(id, props.schema)}
-    />
-  );
-  const hint = [isInteger ? "integer" : "number", hintOf(props.schema)].filter(Boolean).join(", ");
-  return <Row {...props} id={id} control={control} hint={hint} />;
-}
-
-function BooleanField(props: Resolved) {
-  const id = useId();
-  if (typeof props.value !== "boolean") return <OtherField {...props} />;
-  const control = (
-    <input
-      id={id}
-      type="checkbox"
-      checked={props.value}
-      onChange={(event) => props.onChange(event.currentTarget.checked)}
-      {...describedBy(id, props.schema)}
-    />
-  );
-  return <Row {...props} id={id} control={control} />;
-}
-
-function ChoiceField(props: Resolved) {
-  const id = useId();
-  const choices = choicesOf(props.schema, props.root) ?? [];
-  const index = choices.findIndex((one) => equal(one.value, props.value));
-  const control = (
-    <select
-      id={id}
-      value={String(index)}
-      onChange={(event) => {
-        const choice = choices[Number(event.currentTarget.value)];
-        if (choice) props.onChange(choice.value);
-      }}
-      {...describedBy(id, props.schema)}
-    >
-      {index < 0 && <option value="-1">{plainLine(JSON.stringify(props.value))} (not one of the values)</option>}
-      {choices.map((one, position) => (
-        <option key={position} value={String(position)}>
-          {plainLine(one.label)}
-        </option>
-      ))}
-    </select>
-  );
-  return <Row {...props} id={id} control={control} />;
 }
 
 /** A value with alternatives: a chooser, and the field of the alternative that the value has. */
@@ -404,22 +228,4 @@ function ArrayField(props: Resolved) {
     </div>
   );
   return <Row {...props} id={undefined} control={control} hint={hintOf(schema)} />;
-}
-
-/** A value that the form cannot show. It stays as it is. */
-function OtherField(props: Resolved) {
-  const isText = typesOf(props.schema).length === 0 && typeof props.value === "string";
-  if (isText) return <TextField {...props} />;
-  const type = typesOf(props.schema)[0];
-  const control = (
-    <div>
-      <code class="other">{plainLine(JSON.stringify(props.value)).slice(0, 200)}</code>
-      {type && (
-        <button type="button" class="small" onClick={() => props.onChange(initialValue(props.schema, props.root))}>
-          Replace by {type}
-        </button>
-      )}
-    </div>
-  );
-  return <Row {...props} id={undefined} control={control} hint="The form cannot show this value. Edit it as JSON." />;
 }
