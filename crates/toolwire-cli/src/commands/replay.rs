@@ -4,9 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolwire::ProcessTracker;
 use toolwire::relay::Relay;
-use toolwire::types::Tool;
-use toolwire::{ClientBuilder, ProcessTracker};
 
 use crate::closing::close;
 use crate::commands::serving::{addresses, serve};
@@ -16,7 +15,7 @@ use crate::failure::{Exit, Failure, Phase};
 use crate::interrupts::Interrupts;
 use crate::record::{Record, RecordError};
 use crate::replay::{
-    CompareOptions, Pointer, RecordedServer, called_tools, replay_against, rust_test,
+    CompareOptions, Pointer, RecordedServer, changing_tools, replay_against, rust_test,
 };
 use crate::replay_arguments::Replay;
 use crate::screen::Screen;
@@ -175,26 +174,8 @@ async fn against(
 
 /// Returns an error if the record calls tools that may change something, unless the user agrees.
 async fn permit_calls(record: &Record, relay: &Relay, target: &Target) -> Result<(), Failure> {
-    let called = called_tools(record);
-    if called.is_empty() {
-        return Ok(());
-    }
-    let failed = |error: &toolwire::Error| Failure::of(error, Phase::Calling).at(target);
-    let client = ClientBuilder::new("toolwire", env!("CARGO_PKG_VERSION"))
-        .in_process(relay.server())
-        .await
-        .map_err(|error| failed(&error))?;
-    let tools = client.list_tools().await;
-    client.close().await;
-    let tools = tools.map_err(|error| failed(&error))?;
-    let is_read_only = |name: &String| {
-        let tool = tools.iter().find(|tool| tool.name == *name);
-        tool.is_some_and(is_read_only)
-    };
-    let changing: Vec<String> = called
-        .into_iter()
-        .filter(|name| !is_read_only(name))
-        .collect();
+    let changing = changing_tools(record, relay).await;
+    let changing = changing.map_err(|error| Failure::of(&error, Phase::Calling).at(target))?;
     if changing.is_empty() {
         return Ok(());
     }
@@ -210,9 +191,4 @@ async fn permit_calls(record: &Record, relay: &Relay, target: &Target) -> Result
         "the record calls tools that may change something: {names}"
     ))
     .with_advice("permit it with --yes"))
-}
-
-fn is_read_only(tool: &Tool) -> bool {
-    let hints = tool.annotations.as_ref();
-    hints.and_then(|hints| hints.read_only_hint) == Some(true)
 }

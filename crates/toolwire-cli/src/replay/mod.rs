@@ -4,6 +4,7 @@
 //! comparison is the upstream of a relay, too, so the recorded messages of the client reach it as they were.
 
 mod against;
+mod changing_tools;
 mod compare;
 mod exchanges;
 mod matching;
@@ -16,7 +17,8 @@ mod server_values;
 #[cfg(test)]
 mod test_record;
 
-pub(crate) use against::{called_tools, replay_against};
+pub(crate) use against::replay_against;
+pub(crate) use changing_tools::changing_tools;
 pub(crate) use compare::{CompareOptions, Pointer};
 pub(crate) use recorded_server::RecordedServer;
 pub(crate) use rust_test::rust_test;
