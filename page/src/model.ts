@@ -17,6 +17,7 @@ export interface Target {
 export interface Faults {
   delayMs: number;
   cutAfterBytes: number | null;
+  repeatNotifications: boolean;
   expiredToken: boolean;
 }
 

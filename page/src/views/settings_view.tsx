@@ -1,11 +1,14 @@
-// The connection: what the server said about itself, the settings, and faults on demand.
+// The connection: what the server said about itself, and the settings.
 
 import { useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import type { Json, JsonObject } from "../json";
+import type { Settings } from "../model";
 import { plainLine, plainText } from "../plain_text";
 import { changeSettings, messageOf, reconnect, state } from "../store";
 import { JsonTree } from "../widgets/json_tree";
+import { Check } from "../widgets/setting_fields";
+import { FaultsSection } from "./faults_section";
 
 const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
@@ -20,7 +23,6 @@ export function SettingsView() {
       (reason) => setError(messageOf(reason)),
     );
   };
-  const fault = (value: JsonObject) => change({ faults: { ...(settings.faults as unknown as JsonObject), ...value } });
   return (
     <div class="settings">
       {error && (
@@ -48,62 +50,53 @@ export function SettingsView() {
         )}
         {server && <JsonTree value={server.capabilities as Json} label="capabilities" open />}
       </section>
-      <section aria-labelledby="settings-connection">
-        <h2 id="settings-connection">Connection</h2>
-        <p class="hint">A change of the era or of a capability connects again.</p>
-        <label class="line">
-          Era
-          <select value={settings.era} onChange={(event) => change({ era: event.currentTarget.value })}>
-            <option value="auto">detect</option>
-            <option value="modern">modern</option>
-            <option value="legacy">legacy</option>
-          </select>
-        </label>
-        <label class="line">
-          Log level
-          <select
-            value={settings.logLevel ?? ""}
-            onChange={(event) => change({ logLevel: event.currentTarget.value || null })}
-          >
-            <option value="">none</option>
-            {LEVELS.map((level) => (
-              <option key={level} value={level}>
-                {level}
-              </option>
-            ))}
-          </select>
-        </label>
-        <Check label="Offer elicitation" value={settings.elicitation} onChange={(value) => change({ elicitation: value })} />
-        <Check label="Offer sampling" value={settings.sampling} onChange={(value) => change({ sampling: value })} />
-        <TextSetting
-          label="Roots, one URI per line"
-          value={settings.roots.join("\n")}
-          onSave={(text) => change({ roots: text.split(/\s+/).filter(Boolean) })}
-        />
-        <button type="button" onClick={() => void reconnect()}>
-          Connect again
-        </button>
-      </section>
-      <section aria-labelledby="settings-faults">
-        <h2 id="settings-faults">Faults</h2>
-        <p class="hint">They show how the server and its client behave if something fails.</p>
-        <NumberSetting label="Delay each request by ms" value={settings.faults.delayMs} onSave={(value) => fault({ delayMs: value ?? 0 })} />
-        {target.transport === "http" && (
-          <>
-            <NumberSetting
-              label="Cut each HTTP response after bytes"
-              value={settings.faults.cutAfterBytes}
-              onSave={(value) => fault({ cutAfterBytes: value })}
-            />
-            <Check
-              label="Send an expired token"
-              value={settings.faults.expiredToken}
-              onChange={(value) => fault({ expiredToken: value })}
-            />
-          </>
-        )}
-      </section>
+      <ConnectionSection settings={settings} change={change} />
+      <FaultsSection target={target} faults={settings.faults} change={change} />
     </div>
+  );
+}
+
+type Change = (value: JsonObject) => void;
+
+function ConnectionSection(props: { settings: Settings; change: Change }) {
+  const { settings, change } = props;
+  return (
+    <section aria-labelledby="settings-connection">
+      <h2 id="settings-connection">Connection</h2>
+      <p class="hint">A change of the era or of a capability connects again.</p>
+      <label class="line">
+        Era
+        <select value={settings.era} onChange={(event) => change({ era: event.currentTarget.value })}>
+          <option value="auto">detect</option>
+          <option value="modern">modern</option>
+          <option value="legacy">legacy</option>
+        </select>
+      </label>
+      <label class="line">
+        Log level
+        <select
+          value={settings.logLevel ?? ""}
+          onChange={(event) => change({ logLevel: event.currentTarget.value || null })}
+        >
+          <option value="">none</option>
+          {LEVELS.map((level) => (
+            <option key={level} value={level}>
+              {level}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Check label="Offer elicitation" value={settings.elicitation} onChange={(value) => change({ elicitation: value })} />
+      <Check label="Offer sampling" value={settings.sampling} onChange={(value) => change({ sampling: value })} />
+      <TextSetting
+        label="Roots, one URI per line"
+        value={settings.roots.join("\n")}
+        onSave={(text) => change({ roots: text.split(/\s+/).filter(Boolean) })}
+      />
+      <button type="button" onClick={() => void reconnect()}>
+        Connect again
+      </button>
+    </section>
   );
 }
 
@@ -113,15 +106,6 @@ function Detail(props: { name: string; children: ComponentChildren }) {
       <dt>{props.name}</dt>
       <dd>{props.children}</dd>
     </div>
-  );
-}
-
-function Check(props: { label: string; value: boolean; onChange: (value: boolean) => void }) {
-  return (
-    <label class="line">
-      <input type="checkbox" checked={props.value} onChange={(event) => props.onChange(event.currentTarget.checked)} />
-      {props.label}
-    </label>
   );
 }
 
@@ -142,22 +126,5 @@ function TextSetting(props: { label: string; value: string; onSave: (text: strin
         Save roots
       </button>
     </form>
-  );
-}
-
-function NumberSetting(props: { label: string; value: number | null; onSave: (value: number | null) => void }) {
-  return (
-    <label class="line">
-      {props.label}
-      <input
-        type="number"
-        min="0"
-        value={props.value === null ? "" : String(props.value)}
-        onChange={(event) => {
-          const text = event.currentTarget.value;
-          props.onSave(text === "" ? null : Number(text));
-        }}
-      />
-    </label>
   );
 }

@@ -1,7 +1,8 @@
-//! The faults that the user has switched on, and the delay of requests.
+//! The faults that the user has switched on, the delay of requests, and the end of open streams.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::watch;
 use toolwire::client_middleware::{ClientMiddleware, ClientNext, ClientRequest};
 use toolwire::{BoxFuture, Error, RawJson};
 
@@ -9,15 +10,34 @@ use crate::inspect::settings::Faults;
 
 /// The current faults. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedFaults(Arc<Mutex<Faults>>);
+pub(super) struct SharedFaults {
+    faults: Arc<Mutex<Faults>>,
+    /// Changes when the user drops all open streams.
+    dropped: watch::Sender<()>,
+}
 
 impl SharedFaults {
     pub(super) fn get(&self) -> Faults {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn set(&self, faults: Faults) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+    }
+
+    /// Drops all HTTP streams that are open.
+    pub(super) fn drop_streams(&self) {
+        self.dropped.send_replace(());
+    }
+
+    /// Returns a future that completes when the user drops all open streams.
+    pub(super) fn dropped(&self) -> BoxFuture<'static, ()> {
+        let mut dropped = self.dropped.subscribe();
+        Box::pin(async move {
+            if dropped.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
     }
 }
 

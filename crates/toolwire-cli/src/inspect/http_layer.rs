@@ -1,19 +1,17 @@
 //! Logs the headers of HTTP requests and responses to the server, and adds faults on demand.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame};
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Request, Response, Uri};
 use toolwire::BoxFuture;
 use toolwire::transport::http_client::{
-    ClientBody, HttpClient, HttpError, HttpLayer, HttpPhase, UserInteraction,
+    ClientBody, HttpClient, HttpError, HttpLayer, UserInteraction,
 };
 
 use crate::inspect::faults::SharedFaults;
+use crate::inspect::faulty_body::FaultyBody;
 use crate::inspect::log::{Direction, Log};
 
 /// Headers whose values are secrets.
@@ -108,51 +106,26 @@ impl HttpClient for InspectedClient {
                 Err(error) => self.layer.log.note(&format!("HTTP failed: {error}")),
             }
             let response = response?;
-            Ok(match faults.cut_after_bytes {
-                Some(left) => response.map(|body| ClientBody::new(CutBody { body, left })),
-                None => response,
-            })
-        })
-    }
-}
-
-/// A body that fails after some bytes.
-struct CutBody {
-    body: ClientBody,
-    left: usize,
-}
-
-impl Body for CutBody {
-    type Data = Bytes;
-    type Error = HttpError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
-        if self.left == 0 {
-            let cut = HttpError::new(HttpPhase::Receive, "a fault of the inspector cut the body");
-            return Poll::Ready(Some(Err(cut)));
-        }
-        let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(context));
-        Poll::Ready(match frame {
-            Some(Ok(frame)) => Some(Ok(match frame.into_data() {
-                Ok(mut data) => {
-                    data.truncate(self.left);
-                    self.left -= data.len();
-                    Frame::data(data)
+            let is_stream = is_event_stream(response.headers());
+            Ok(response.map(|body| {
+                let dropped = self.layer.faults.dropped();
+                let mut body = FaultyBody::new(body, dropped).with_end(faults.cut_after_bytes);
+                if is_stream && faults.repeat_notifications {
+                    body = body.with_repeated_notifications();
                 }
-                Err(frame) => frame,
-            })),
-            other => other,
+                ClientBody::new(body)
+            }))
         })
     }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
 }
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::BodyExt as _;
-
     use super::*;
 
     #[test]
@@ -167,16 +140,5 @@ mod tests {
         let text = layer.text("POST /mcp", &headers);
         let expected = "POST /mcp\nauthorization: (hidden)\nx-key: (hidden)\naccept: canary";
         assert_eq!(text, expected);
-    }
-
-    #[tokio::test]
-    async fn cut_body_fails_after_its_bytes() {
-        let mut body = CutBody {
-            body: ClientBody::full("abcdef"),
-            left: 4,
-        };
-        let frame = body.frame().await.expect("a frame").expect("no error yet");
-        assert_eq!(frame.into_data().expect("data"), "abcd");
-        assert!(body.frame().await.expect("a frame").is_err());
     }
 }

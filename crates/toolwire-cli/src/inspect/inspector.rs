@@ -267,6 +267,12 @@ impl Inspector {
         Ok(())
     }
 
+    /// Drops all HTTP streams that are open, as a failing network would.
+    pub(super) fn drop_streams(&self) {
+        self.log.note("dropping open streams");
+        self.faults.drop_streams();
+    }
+
     /// Subscribes to a resource, or ends the subscription.
     pub(super) async fn subscribe(&self, uri: &str, subscribed: bool) -> Result<(), InspectError> {
         if !subscribed {

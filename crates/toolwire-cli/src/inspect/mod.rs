@@ -12,6 +12,7 @@ mod calls;
 mod connector;
 mod events;
 mod faults;
+mod faulty_body;
 mod http;
 mod http_layer;
 mod inputs;

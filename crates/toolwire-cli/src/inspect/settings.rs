@@ -44,6 +44,8 @@ pub(super) struct Faults {
     pub(super) delay_ms: u64,
     /// Ends each HTTP response after this many bytes of its body.
     pub(super) cut_after_bytes: Option<usize>,
+    /// Repeats each notification of an HTTP stream.
+    pub(super) repeat_notifications: bool,
     /// Replaces the access token by one that the server rejects.
     pub(super) expired_token: bool,
 }

@@ -91,6 +91,10 @@ pub(super) async fn respond(
             Some(entry) => Ok(ok(&entry)),
             None => Err(not_found()),
         },
+        (&Method::DELETE, ["streams"]) => {
+            inspector.drop_streams();
+            Ok(no_content())
+        }
         (&Method::PATCH, ["settings"]) => change_settings(request, inspector).await,
         (&Method::POST, ["reconnect"]) => {
             inspector.reconnect();
