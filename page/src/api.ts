@@ -55,6 +55,18 @@ export async function request(method: string, path: string, body?: Json): Promis
   throw new ApiError(response.status, String(error ?? response.statusText), advice as string | undefined);
 }
 
+/** Saves the response as a file. */
+export async function download(path: string, name: string): Promise<void> {
+  const response = await fetch(`/api/${path}`, { headers: headers() });
+  if (!response.ok) throw new ApiError(response.status, "the file cannot be read");
+  const url = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}
+
 export const get = (path: string) => request("GET", path);
 export const post = (path: string, body: Json) => request("POST", path, body);
 

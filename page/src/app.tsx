@@ -7,6 +7,7 @@ import { BuildPanel } from "./views/build_panel";
 import { InputsPanel } from "./views/inputs_panel";
 import { ItemsView } from "./views/items_view";
 import { LogView } from "./views/log_view";
+import { RecordView } from "./views/record_view";
 import { SettingsView } from "./views/settings_view";
 import { Palette } from "./widgets/palette";
 
@@ -16,6 +17,7 @@ const VIEWS: { name: View; label: string; count?: () => number }[] = [
   { name: "resources", label: "Resources", count: () => lists.resources.value.items.length },
   { name: "templates", label: "Templates", count: () => lists.templates.value.items.length },
   { name: "log", label: "Log", count: () => log.value.length },
+  { name: "record", label: "Record" },
   { name: "settings", label: "Settings" },
 ];
 
@@ -79,6 +81,8 @@ function Current() {
   switch (view.value) {
     case "log":
       return <LogView />;
+    case "record":
+      return <RecordView />;
     case "settings":
       return <SettingsView />;
     default:
@@ -108,6 +112,7 @@ function Header(props: { onPalette: () => void }) {
           {current?.connection.era} · {current?.connection.version} · {current?.target.transport}
         </span>
       )}
+      {current?.record.running && <span class="badge recording">recording</span>}
       <span class="grow" />
       <button type="button" class="small" onClick={props.onPalette}>
         Find <kbd>Ctrl K</kbd>

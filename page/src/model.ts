@@ -8,7 +8,7 @@ export type ListKind = "tools" | "prompts" | "resources" | "templates";
 export type Item = JsonObject;
 
 export interface Target {
-  transport: "http" | "stdio";
+  transport: "http" | "stdio" | "record";
   label: string;
   url?: string;
   command?: string[];
@@ -92,6 +92,22 @@ export interface State {
   subscriptions: string[];
   calls: CallSummary[];
   inputs: InputRequest[];
+  record: { running: boolean; stored: boolean };
+}
+
+/** The comparison of a server with a record. */
+export interface Report {
+  same: number;
+  different: number;
+  skipped: number;
+  exchanges: ComparedExchange[];
+}
+
+export interface ComparedExchange {
+  request: string;
+  outcome: "same" | "different" | "skipped";
+  reason?: string;
+  differences?: { path: string; recorded: Json; received: Json }[];
 }
 
 /** One line of the log. `text` is its beginning. */

@@ -5,7 +5,7 @@ import { ApiError, get, post, readEvents, request } from "./api";
 import type { Json, JsonObject } from "./json";
 import type { CallOutcome, CallSummary, InputRequest, Item, ListKind, LogEntry, State } from "./model";
 
-export type View = ListKind | "log" | "settings";
+export type View = ListKind | "log" | "record" | "settings";
 
 export interface List {
   items: Item[];
@@ -227,6 +227,12 @@ export async function requestNow(method: string, params: JsonObject): Promise<Ca
 
 export async function changeSettings(change: JsonObject): Promise<void> {
   receiveState((await request("PATCH", "settings", change)) as unknown as State);
+}
+
+/** Starts or stops the record. A new record contains the lists, so that they are there when it is opened. */
+export async function setRecording(running: boolean): Promise<void> {
+  receiveState((await post("record", { running })) as unknown as State);
+  if (running) await Promise.all(LISTS.map(loadList));
 }
 
 export const reconnect = () => post("reconnect", {});

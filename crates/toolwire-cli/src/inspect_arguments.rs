@@ -8,6 +8,7 @@ pub(crate) const INSPECT_HELP: &str = "\
 Examples:
     toolwire inspect https://example.com/mcp --login
     toolwire inspect --open -- npx some-server /tmp
+    toolwire inspect session.mcplog     show a record, without its server
 The printed address works once. After that, the browser that opened it has
 access until the command ends.";
 

@@ -1,13 +1,14 @@
 // The heading of an item, with the way back to the list on narrow screens.
 
 import type { Json, JsonObject } from "../json";
+import type { ListKind } from "../model";
 import { plainLine } from "../plain_text";
-import { selected, view, type View } from "../store";
+import { selected, view } from "../store";
 
 export function ItemHead(props: { title: Json; name: string }) {
   const { title, name } = props;
   const back = () => {
-    const kind = view.value as Exclude<View, "log" | "settings">;
+    const kind = view.value as ListKind;
     selected[kind].value = undefined;
   };
   return (

@@ -50,8 +50,12 @@ export function SettingsView() {
         )}
         {server && <JsonTree value={server.capabilities as Json} label="capabilities" open />}
       </section>
-      <ConnectionSection settings={settings} change={change} />
-      <FaultsSection target={target} faults={settings.faults} change={change} />
+      {target.transport !== "record" && (
+        <>
+          <ConnectionSection settings={settings} change={change} />
+          <FaultsSection target={target} faults={settings.faults} change={change} />
+        </>
+      )}
     </div>
   );
 }

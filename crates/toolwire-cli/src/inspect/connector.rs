@@ -3,16 +3,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use toolwire::{Client, ProcessTracker};
+use toolwire::relay::Upstream;
+use toolwire::{Client, ClientBuilder, ProcessTracker};
 
-use crate::connect::connect_with;
+use crate::connect::{connect_with, upstream};
 use crate::connection_arguments::Server;
-use crate::failure::Failure;
+use crate::failure::{Failure, Phase};
 use crate::inspect::faults::{DelayRequests, SharedFaults};
 use crate::inspect::http_layer::InspectLayer;
 use crate::inspect::inputs::Inputs;
 use crate::inspect::log::{Direction, Log};
+use crate::inspect::recordings::Recordings;
 use crate::inspect::settings::Settings;
+use crate::inspect::source::{OpenRecord, Source};
+use crate::record_arguments::RecordOptions;
 use crate::screen::Screen;
 use crate::target::Target;
 
@@ -21,33 +25,35 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Connects to one server with changing settings.
 pub(super) struct Connector {
-    pub(super) target: Target,
+    pub(super) source: Source,
     server: Mutex<Server>,
     screen: Arc<Screen>,
     processes: ProcessTracker,
     log: Arc<Log>,
     faults: SharedFaults,
     inputs: Inputs,
+    recordings: Recordings,
 }
 
 impl Connector {
     pub(super) fn new(
-        target: Target,
+        source: Source,
         server: &Server,
         screen: &Arc<Screen>,
         processes: &ProcessTracker,
-        log: &Arc<Log>,
         faults: &SharedFaults,
         inputs: &Inputs,
+        recordings: &Recordings,
     ) -> Self {
         Self {
-            target,
+            source,
             server: Mutex::new(server.clone()),
             screen: Arc::clone(screen),
             processes: processes.clone(),
-            log: Arc::clone(log),
+            log: Arc::clone(&recordings.log),
             faults: faults.clone(),
             inputs: inputs.clone(),
+            recordings: recordings.clone(),
         }
     }
 
@@ -57,14 +63,54 @@ impl Connector {
         settings.apply(before, &mut server);
     }
 
+    /// Returns the server for a connection of a relay, which is not recorded.
+    pub(super) fn upstream(&self, target: &Target) -> Result<Upstream, Failure> {
+        let mut server = self.server();
+        server.recording = RecordOptions::default();
+        upstream(target, &server, false, &self.screen, &self.processes)
+    }
+
+    fn server(&self) -> Server {
+        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        server.clone()
+    }
+
     pub(super) async fn connect(&self, settings: &Settings) -> Result<Client, Failure> {
-        let server = {
-            let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-            server.clone()
-        };
-        let messages = Arc::clone(&self.log);
-        let stderr = Arc::clone(&self.log);
-        let http = InspectLayer::new(&self.log, &self.faults, self.hidden_headers());
+        match &self.source {
+            Source::Server(target) => {
+                self.recordings.begin_connection();
+                let client = self.connect_to_server(target, settings).await;
+                self.recordings.end_opening();
+                client
+            }
+            Source::Record(record) => self.connect_to_record(record, settings).await,
+        }
+    }
+
+    /// Connects to the server of a record. Its messages are in the record, so they are not logged again.
+    async fn connect_to_record(
+        &self,
+        record: &OpenRecord,
+        settings: &Settings,
+    ) -> Result<Client, Failure> {
+        let builder = ClientBuilder::new("toolwire", env!("CARGO_PKG_VERSION"))
+            .without_cache()
+            .with_tasks();
+        let builder = self.inputs.register(builder, settings);
+        let client = builder.in_process(record.relay.server()).await;
+        client.map_err(|error| Failure::of(&error, Phase::Connecting))
+    }
+
+    async fn connect_to_server(
+        &self,
+        target: &Target,
+        settings: &Settings,
+    ) -> Result<Client, Failure> {
+        let server = self.server();
+        let (log, recordings) = (Arc::clone(&self.log), self.recordings.clone());
+        let stderr = (Arc::clone(&self.log), self.recordings.clone());
+        let hidden = hidden_headers(target);
+        let http = InspectLayer::new(&self.log, &self.faults, &self.recordings, hidden);
         let delay = DelayRequests(self.faults.clone());
         let has_timeout = server.timeout.is_some();
         let options = |builder: toolwire::ClientBuilder| {
@@ -80,7 +126,8 @@ impl Connector {
                     } else {
                         Direction::In
                     };
-                    messages.message(direction, message.bytes);
+                    log.message(direction, message.bytes);
+                    recordings.message(message.is_sent, message.bytes, message.stream);
                 });
             let builder = if has_timeout {
                 builder
@@ -89,9 +136,12 @@ impl Connector {
             };
             self.inputs.register(builder, settings)
         };
-        let on_stderr = move |line: &str| stderr.stderr(line);
+        let on_stderr = move |line: &str| {
+            stderr.0.stderr(line);
+            stderr.1.stderr(line);
+        };
         connect_with(
-            &self.target,
+            target,
             &server,
             &self.screen,
             &self.processes,
@@ -100,15 +150,15 @@ impl Connector {
         )
         .await
     }
+}
 
-    /// Returns the names of the headers from the command line or a configuration file.
-    fn hidden_headers(&self) -> Vec<String> {
-        match &self.target {
-            Target::Http(endpoint) => {
-                let names = endpoint.headers.iter().map(|(name, _)| name.clone());
-                names.collect()
-            }
-            Target::Child(_) => Vec::new(),
+/// Returns the names of the headers from the command line or a configuration file.
+fn hidden_headers(target: &Target) -> Vec<String> {
+    match target {
+        Target::Http(endpoint) => {
+            let names = endpoint.headers.iter().map(|(name, _)| name.clone());
+            names.collect()
         }
+        Target::Child(_) => Vec::new(),
     }
 }

@@ -13,6 +13,7 @@ use toolwire::transport::http_client::{
 use crate::inspect::faults::SharedFaults;
 use crate::inspect::faulty_body::FaultyBody;
 use crate::inspect::log::{Direction, Log};
+use crate::inspect::recordings::Recordings;
 
 /// Headers whose values are secrets.
 const SECRET_HEADERS: [&str; 6] = [
@@ -29,15 +30,22 @@ const SECRET_HEADERS: [&str; 6] = [
 pub(super) struct InspectLayer {
     log: Arc<Log>,
     faults: SharedFaults,
+    recordings: Recordings,
     /// The names of headers from the command line, whose values may be secrets too.
     hidden: Arc<[String]>,
 }
 
 impl InspectLayer {
-    pub(super) fn new(log: &Arc<Log>, faults: &SharedFaults, hidden: Vec<String>) -> Self {
+    pub(super) fn new(
+        log: &Arc<Log>,
+        faults: &SharedFaults,
+        recordings: &Recordings,
+        hidden: Vec<String>,
+    ) -> Self {
         Self {
             log: Arc::clone(log),
             faults: faults.clone(),
+            recordings: recordings.clone(),
             hidden: hidden.into(),
         }
     }
@@ -96,7 +104,9 @@ impl HttpClient for InspectedClient {
             let start = format!("{} {path}", request.method());
             let text = self.layer.text(&start, request.headers());
             self.layer.log.http(Direction::Out, &text);
-            let response = self.inner.send(request).await;
+            // A record may have started since the last request.
+            let inner = self.layer.recordings.http_client(Arc::clone(&self.inner));
+            let response = inner.send(request).await;
             match &response {
                 Ok(response) => {
                     let start = response.status().to_string();
@@ -132,7 +142,8 @@ mod tests {
     fn values_of_secret_headers_are_hidden() {
         let log = Arc::new(Log::new(crate::inspect::log::LogLimits::default()));
         let hidden = vec!["X-Key".to_owned()];
-        let layer = InspectLayer::new(&log, &SharedFaults::default(), hidden);
+        let recordings = Recordings::new("http", &log);
+        let layer = InspectLayer::new(&log, &SharedFaults::default(), &recordings, hidden);
         let mut headers = HeaderMap::new();
         for name in ["authorization", "x-key", "accept"] {
             headers.insert(name, HeaderValue::from_static("canary"));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use toolwire::types::Root;
 use toolwire::{Client, Error, ProcessTracker, RawJson};
 
@@ -17,13 +17,14 @@ use crate::inspect::faults::SharedFaults;
 use crate::inspect::inputs::Inputs;
 use crate::inspect::lists::{self, ListItems, ListKind};
 use crate::inspect::log::{Log, LogLimits};
+use crate::inspect::recordings::Recordings;
 use crate::inspect::settings::{Settings, SettingsChange};
+use crate::inspect::source::Source;
 use crate::inspect::subscriptions::{
     MAX_RESOURCES, Subscriptions, listen_to_lists, listen_to_resource,
 };
+use crate::record::Recorder;
 use crate::screen::Screen;
-use crate::shell_words::command_line;
-use crate::target::Target;
 
 /// Why a request of the page cannot be processed.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ struct Current {
 
 /// The state behind the page.
 pub(crate) struct Inspector {
-    connector: Connector,
+    pub(super) connector: Connector,
     current: Mutex<Current>,
     faults: SharedFaults,
     reconnect: Notify,
@@ -69,20 +70,33 @@ pub(crate) struct Inspector {
     pub(super) events: PageEvents,
     pub(super) inputs: Inputs,
     pub(super) calls: Calls,
+    pub(super) recordings: Recordings,
+    /// Permits one comparison with a record at a time.
+    pub(super) comparing: Semaphore,
 }
 
 impl Inspector {
     pub(crate) fn new(
-        target: Target,
+        source: impl Into<Source>,
         server: &Server,
         screen: &Arc<Screen>,
         processes: &ProcessTracker,
     ) -> Self {
+        let source = source.into();
         let log = Arc::new(Log::new(LogLimits::default()));
         let events = PageEvents::new();
         let inputs = Inputs::new(&events);
+        let recordings = Recordings::new(source.transport(), &log);
         let faults = SharedFaults::default();
-        let connector = Connector::new(target, server, screen, processes, &log, &faults, &inputs);
+        let connector = Connector::new(
+            source,
+            server,
+            screen,
+            processes,
+            &faults,
+            &inputs,
+            &recordings,
+        );
         let current = Current {
             status: Status::Connecting,
             connections: 0,
@@ -100,6 +114,24 @@ impl Inspector {
             calls: Calls::new(&events),
             events,
             inputs,
+            recordings,
+            comparing: Semaphore::new(1),
+        }
+    }
+
+    /// Writes all messages to the record of `--record`.
+    pub(super) fn with_recorder(self, recorder: Option<Arc<Recorder>>) -> Self {
+        if let Some(recorder) = recorder {
+            self.recordings.set_file(recorder);
+        }
+        self
+    }
+
+    /// Adds the events of a record to the log, if the page shows a record.
+    pub(super) fn show_record(&self) -> Result<(), Failure> {
+        match &self.connector.source {
+            Source::Record(record) => record.fill(&self.log),
+            Source::Server(_) => Ok(()),
         }
     }
 
@@ -163,6 +195,7 @@ impl Inspector {
         if let Status::Connected(client) = status {
             client.close().await;
         }
+        self.recordings.close();
     }
 
     /// Requests another connection.
@@ -216,7 +249,7 @@ impl Inspector {
 
     /// Shows that the server process has ended. Over HTTP, the next request may succeed.
     fn report_lost_connection(&self, error: &Error) {
-        let is_process = matches!(self.connector.target, Target::Child(_));
+        let is_process = self.connector.source.is_process();
         if !is_process || !(error.is_closed() || error.server_exit().is_some()) {
             return;
         }
@@ -290,6 +323,22 @@ impl Inspector {
         Ok(())
     }
 
+    /// Starts or stops the record of the page.
+    pub(super) fn record(&self, is_running: bool) -> Result<(), InspectError> {
+        if let Source::Record(_) = self.connector.source {
+            let message = "this page shows a record; inspect a server to make another one";
+            return Err(InspectError::Invalid(message.to_owned()));
+        }
+        if is_running {
+            let started = self.recordings.start();
+            started.map_err(|error| InspectError::Invalid(error.to_string()))?;
+        } else {
+            self.recordings.stop();
+        }
+        self.send_state();
+        Ok(())
+    }
+
     /// Returns what the page shows about the connection.
     pub(super) fn state(&self) -> Value {
         let mut current = self.lock();
@@ -313,12 +362,13 @@ impl Inspector {
         let mut state = json!({
             "toolwire": env!("CARGO_PKG_VERSION"),
             "number": current.states,
-            "target": target_value(&self.connector.target),
+            "target": self.connector.source.value(),
             "connection": connection,
             "settings": current.settings,
             "subscriptions": current.subscriptions.uris(),
             "calls": self.calls.list(),
             "inputs": self.inputs.list(),
+            "record": self.recordings.value(),
         });
         if let Some(build) = &current.build {
             state["build"] = build.clone();
@@ -345,24 +395,4 @@ impl Inspector {
 
 fn failed(error: Error) -> InspectError {
     InspectError::Failed(Failure::of(&error, Phase::Calling))
-}
-
-/// Returns the target for the page. Headers and environment variables may be secrets, so they are not included.
-fn target_value(target: &Target) -> Value {
-    match target {
-        Target::Http(endpoint) => json!({
-            "transport": "http",
-            "label": endpoint.url,
-            "url": endpoint.url,
-        }),
-        Target::Child(child) => {
-            let words = [&child.program].into_iter().chain(&child.arguments);
-            let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
-            json!({
-                "transport": "stdio",
-                "label": command_line(words.iter().map(AsRef::as_ref)),
-                "command": words,
-            })
-        }
-    }
 }

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
+use crate::record::{RecordedEvent, RecordedKind};
+
 /// The limits of a log. The oldest entries are removed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogLimits {
@@ -124,38 +126,56 @@ impl Log {
 
     /// Adds a message of the protocol. Received bytes are not always a valid message.
     pub(super) fn message(&self, direction: Direction, bytes: &[u8]) {
-        let head: MessageHead<'_> = serde_json::from_slice(bytes).unwrap_or_default();
-        let method = head.method.map(Cow::into_owned);
-        let id = head.id.map(|id| id.get().trim_matches('"').to_owned());
         let text = String::from_utf8_lossy(bytes);
-        self.push(LogKind::Message, Some(direction), method, id, &text);
+        self.push(self.now(), LogKind::Message, Some(direction), &text);
+    }
+
+    /// Adds an event of a record, with its time.
+    pub(super) fn recorded(&self, event: &RecordedEvent) {
+        let kind = match event.kind {
+            RecordedKind::Message => LogKind::Message,
+            RecordedKind::Http => LogKind::Http,
+            RecordedKind::Stderr => LogKind::Stderr,
+            RecordedKind::Note => LogKind::Note,
+        };
+        let direction = event.is_sent.map(|is_sent| {
+            if is_sent {
+                Direction::Out
+            } else {
+                Direction::In
+            }
+        });
+        self.push(event.time, kind, direction, &event.text);
     }
 
     /// Adds the start of an HTTP message.
     pub(super) fn http(&self, direction: Direction, text: &str) {
-        self.push(LogKind::Http, Some(direction), None, None, text);
+        self.push(self.now(), LogKind::Http, Some(direction), text);
     }
 
     /// Adds a line of the server's standard error.
     pub(super) fn stderr(&self, line: &str) {
-        self.push(LogKind::Stderr, None, None, None, line);
+        self.push(self.now(), LogKind::Stderr, None, line);
     }
 
     /// Adds an event of this command.
     pub(super) fn note(&self, text: &str) {
-        self.push(LogKind::Note, None, None, None, text);
+        self.push(self.now(), LogKind::Note, None, text);
     }
 
-    fn push(
-        &self,
-        kind: LogKind,
-        direction: Option<Direction>,
-        method: Option<String>,
-        id: Option<String>,
-        text: &str,
-    ) {
+    /// Returns the microseconds since the start of the log.
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn push(&self, time: u64, kind: LogKind, direction: Option<Direction>, text: &str) {
+        let head = match kind {
+            LogKind::Message => serde_json::from_str(text).unwrap_or_default(),
+            LogKind::Http | LogKind::Stderr | LogKind::Note => MessageHead::default(),
+        };
+        let method = head.method.map(Cow::into_owned);
+        let id = head.id.map(|id| id.get().trim_matches('"').to_owned());
         let end = boundary(text, self.limits.entry_bytes);
-        let time = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
         let mut entries = self.lock();
         entries.last += 1;
         let number = entries.last;

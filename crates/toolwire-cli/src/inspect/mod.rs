@@ -1,4 +1,4 @@
-//! `toolwire inspect`: a page in the browser for one server.
+//! `toolwire inspect`: a page in the browser for one server, or for a record of one.
 //!
 //! ```text
 //!   page (page/, built into this command) ── HTTP interface (http/) ── Inspector ── client of the server
@@ -9,6 +9,7 @@
 
 mod call_outcome;
 mod calls;
+mod comparison;
 mod connector;
 mod events;
 mod faults;
@@ -19,7 +20,9 @@ mod inputs;
 mod inspector;
 mod lists;
 mod log;
+mod recordings;
 mod settings;
+mod source;
 mod subscriptions;
 
 use std::sync::Arc;
@@ -30,7 +33,9 @@ use toolwire_auth::client::open_browser;
 
 use crate::closing::close;
 use crate::commands::no_more_words;
+use crate::connection_arguments::Server;
 use crate::failure::{Exit, Failure};
+use crate::inspect::source::{OpenRecord, Source};
 use crate::inspect_arguments::Inspect;
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
@@ -44,12 +49,14 @@ pub(crate) async fn inspect(arguments: &Inspect, screen: &Arc<Screen>) -> Result
     let server = &arguments.server;
     // One receiver for all steps, so that no signal between two steps is lost.
     let mut interrupts = Interrupts::listen();
-    let (target, words) = interrupts.or(target::find(server, screen)).await?;
-    no_more_words(words)?;
+    let source = interrupts.or(source(server, screen)).await?;
+    let recorder = server.recording.open(source.transport(), screen)?;
     let listening = PageListener::bind(arguments.listen.as_deref());
     let listener = interrupts.or(listening).await?;
     let processes = ProcessTracker::new();
-    let inspector = Arc::new(Inspector::new(target, server, screen, &processes));
+    let inspector = Inspector::new(source, server, screen, &processes);
+    let inspector = Arc::new(inspector.with_recorder(recorder));
+    inspector.show_record()?;
     let outcome = match interrupts.or(inspector.connect()).await {
         Ok(()) => {
             interrupts
@@ -60,6 +67,21 @@ pub(crate) async fn inspect(arguments: &Inspect, screen: &Arc<Screen>) -> Result
     };
     close(inspector.close(), &processes, &mut interrupts).await?;
     outcome
+}
+
+/// Returns the server or the record that the command line names.
+async fn source(server: &Server, screen: &Arc<Screen>) -> Result<Source, Failure> {
+    let is_record = server.command.is_empty();
+    let Some(file) = OpenRecord::file(&server.words).filter(|_| is_record) else {
+        let (target, words) = target::find(server, screen).await?;
+        no_more_words(words)?;
+        return Ok(target.into());
+    };
+    if server.recording.file.is_some() {
+        return Err(Failure::usage("a record of a record is not possible")
+            .with_advice("remove --record, or inspect a server"));
+    }
+    Ok(Source::Record(OpenRecord::read(file, screen)?))
 }
 
 /// Prints the address and serves the page. It ends with the future.

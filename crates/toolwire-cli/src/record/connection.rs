@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolwire::transport::http_client::HttpClient;
 use toolwire::{ClientBuilder, WireMessage};
 
 use crate::record::event::Line;
@@ -56,6 +57,11 @@ impl ConnectionRecorder {
             .with_http_layer(HttpRecorder::new(&self.recorder, self.number))
     }
 
+    /// Returns an HTTP client that records the headers of each request and response.
+    pub(crate) fn http_client(&self, inner: Arc<dyn HttpClient>) -> Arc<dyn HttpClient> {
+        HttpRecorder::new(&self.recorder, self.number).client(inner)
+    }
+
     /// Records a line that a server process wrote to standard error.
     pub(crate) fn stderr(&self, text: &str) {
         let mut line = Line::new(self.number, "stderr");
@@ -64,7 +70,7 @@ impl ConnectionRecorder {
     }
 
     /// Records a message. `stream` is the id of the request on whose stream it arrived.
-    pub(super) fn message(&self, is_sent: bool, bytes: &[u8], stream: Option<Value>) {
+    pub(crate) fn message(&self, is_sent: bool, bytes: &[u8], stream: Option<Value>) {
         let text = String::from_utf8_lossy(bytes);
         let body = if self.recorder.redacts() {
             redact_json(&text)

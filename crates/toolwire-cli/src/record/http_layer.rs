@@ -32,6 +32,14 @@ impl HttpRecorder {
         }
     }
 
+    /// Returns a client that records what passes it.
+    pub(super) fn client(&self, inner: Arc<dyn HttpClient>) -> Arc<dyn HttpClient> {
+        Arc::new(RecordingClient {
+            inner,
+            http: self.clone(),
+        })
+    }
+
     fn line(&self, is_sent: bool, headers: &HeaderMap, exchange: Option<Value>) -> Line<'static> {
         let mut line = Line::new(self.connection, "http").with_direction(is_sent);
         line.exchange = exchange;
@@ -47,10 +55,7 @@ impl HttpLayer for HttpRecorder {
         _endpoint: &Uri,
         _user: &UserInteraction,
     ) -> Arc<dyn HttpClient> {
-        Arc::new(RecordingClient {
-            inner,
-            http: self.clone(),
-        })
+        self.client(inner)
     }
 }
 

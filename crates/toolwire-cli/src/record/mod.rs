@@ -7,10 +7,12 @@
 
 mod connection;
 mod event;
+mod event_reader;
 mod http_layer;
 mod reader;
 mod recorder;
 mod redaction;
+mod single_file;
 mod stderr_lines;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,9 @@ mod write_queue;
 pub(crate) use connection::ConnectionRecorder;
 #[cfg(test)]
 pub(crate) use event::Header;
+pub(crate) use event_reader::{RecordedEvent, RecordedKind, read_events};
 pub(crate) use reader::{Record, RecordError, RecordedMessage};
 pub(crate) use recorder::Recorder;
 pub(crate) use redaction::{is_redacted, redact_json};
+pub(crate) use single_file::single_file;
+pub(crate) use write_queue::RecordLimits;

@@ -3,6 +3,7 @@
 //! Events of an unknown kind are skipped, and messages that cannot be read are skipped with a warning. A last line without
 //! an end is no error, because the writer may have been killed.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -17,7 +18,7 @@ use crate::record::recorder::hex;
 use crate::record::write_queue::blob_directory;
 
 /// The largest record that is read, in bytes, with its blobs. A record is read into memory as a whole.
-const MAX_BYTES: u64 = 256 * 1024 * 1024;
+pub(super) const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The most messages of a record that is read.
 const MAX_MESSAGES: usize = 1_000_000;
@@ -85,10 +86,18 @@ impl Record {
     /// Returns an error if the file cannot be read, is not a record, or is over a limit.
     pub(crate) fn read(path: &Path) -> Result<Self, RecordError> {
         let text = read_text(path, MAX_BYTES)?;
-        Self::parse(&text, path, MAX_MESSAGES)
+        Self::parse(&text, Some(path), MAX_MESSAGES)
     }
 
-    fn parse(text: &str, path: &Path, max_messages: usize) -> Result<Self, RecordError> {
+    /// Reads the text of a record, without files beside it.
+    ///
+    /// # Errors
+    /// Returns an error if the text is not a record, refers to another file, or is over a limit.
+    pub(crate) fn from_text(text: &str) -> Result<Self, RecordError> {
+        Self::parse(text, None, MAX_MESSAGES)
+    }
+
+    fn parse(text: &str, path: Option<&Path>, max_messages: usize) -> Result<Self, RecordError> {
         let mut lines = text.split_inclusive('\n').enumerate();
         let first = lines.next().map_or("", |(_, line)| line);
         let header = serde_json::from_str::<Header>(first).ok();
@@ -122,15 +131,8 @@ impl Record {
             let (Some(body), "message") = (line.body, line.kind) else {
                 continue;
             };
-            let text = match blob_digest(body.get()) {
-                Some(digest) => {
-                    let blob = read_blob(path, &digest, blob_bytes)
-                        .map_err(|error| RecordError(format!("line {number}: {error}")))?;
-                    blob_bytes -= blob.len() as u64;
-                    blob
-                }
-                None => body.get().to_owned(),
-            };
+            let text = body_text(body.get(), path, &mut blob_bytes)
+                .map_err(|error| RecordError(format!("line {number}: {error}")))?;
             let body = match serde_json::from_str(&text) {
                 Ok(body) => body,
                 Err(error) => {
@@ -142,7 +144,7 @@ impl Record {
                 connection: line.conn,
                 is_sent: line.dir == Some("out"),
                 exchange: line.exchange,
-                text,
+                text: text.into_owned(),
                 body,
             };
             messages.extend(message.parts());
@@ -196,7 +198,7 @@ fn has_other_kind(line: &str) -> bool {
     serde_json::from_str(line).is_ok_and(|event: Event| event.kind != "message")
 }
 
-fn read_text(path: &Path, max_bytes: u64) -> Result<String, RecordError> {
+pub(super) fn read_text(path: &Path, max_bytes: u64) -> Result<String, RecordError> {
     // Opening a pipe would wait for a writer.
     if !fs::metadata(path)?.is_file() {
         return Err(RecordError("it is not a regular file".to_owned()));
@@ -220,6 +222,25 @@ fn blob_digest(body: &str) -> Option<String> {
     is_digest.then(|| digest.to_owned())
 }
 
+/// Returns a body, which may be in another file. `blob_bytes` are left for such bodies.
+pub(super) fn body_text<'b>(
+    body: &'b str,
+    record: Option<&Path>,
+    blob_bytes: &mut u64,
+) -> Result<Cow<'b, str>, RecordError> {
+    let Some(digest) = blob_digest(body) else {
+        return Ok(Cow::Borrowed(body));
+    };
+    let record = record.ok_or_else(|| {
+        RecordError(
+            "its body is in another file, so the record has to be read as a file".to_owned(),
+        )
+    })?;
+    let blob = read_blob(record, &digest, *blob_bytes)?;
+    *blob_bytes -= blob.len() as u64;
+    Ok(Cow::Owned(blob))
+}
+
 fn read_blob(record: &Path, digest: &str, max_bytes: u64) -> Result<String, RecordError> {
     let path = blob_directory(record).join(digest);
     let shown = path.display();
@@ -240,7 +261,7 @@ mod tests {
     const MESSAGE: &str = r#"{"t":1,"conn":2,"dir":"out","kind":"message","body":{"id":1}}"#;
 
     fn parse(text: &str) -> Result<Record, RecordError> {
-        Record::parse(text, Path::new("a.mcplog"), 2)
+        Record::parse(text, Some(Path::new("a.mcplog")), 2)
     }
 
     #[test]
@@ -301,7 +322,13 @@ mod tests {
         );
         let blob = format!("blob:{}", "a".repeat(64));
         let blob = MESSAGE.replace("{\"id\":1}", &format!("\"{blob}\""));
-        check(&format!("{HEADER}\n{blob}\n"), "a.mcplog.blobs");
+        let text = format!("{HEADER}\n{blob}\n");
+        check(&text, "a.mcplog.blobs");
+        let error = Record::from_text(&text).unwrap_err().to_string();
+        assert!(
+            error.contains("line 2: its body is in another file"),
+            "{error}"
+        );
     }
 
     #[test]

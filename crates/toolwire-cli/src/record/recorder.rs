@@ -35,7 +35,8 @@ impl Recorder {
         Self::with_limits(path, target, redacts, RecordLimits::default(), warn)
     }
 
-    pub(super) fn with_limits(
+    /// Creates the file like [`Recorder::create`], with other limits.
+    pub(crate) fn with_limits(
         path: &Path,
         target: &str,
         redacts: bool,

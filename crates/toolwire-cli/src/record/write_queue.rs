@@ -17,15 +17,15 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The limits of a record. Recording stops at the first one, with a warning. The command continues.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RecordLimits {
+pub(crate) struct RecordLimits {
     /// The bytes of the record and its blobs together: 1 GiB.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// The events: 5,000,000.
-    pub(super) events: u64,
+    pub(crate) events: u64,
     /// The bytes that wait for the disk: 64 MiB.
-    pub(super) queued_bytes: usize,
+    pub(crate) queued_bytes: usize,
     /// The lines and blobs that wait for the disk: 100,000.
-    pub(super) queued_entries: usize,
+    pub(crate) queued_entries: usize,
 }
 
 impl Default for RecordLimits {

@@ -21,4 +21,5 @@ pub(crate) use against::replay_against;
 pub(crate) use changing_tools::changing_tools;
 pub(crate) use compare::{CompareOptions, Pointer};
 pub(crate) use recorded_server::RecordedServer;
+pub(crate) use report::Report;
 pub(crate) use rust_test::rust_test;

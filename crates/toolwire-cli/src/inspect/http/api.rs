@@ -14,9 +14,12 @@ use serde_json::json;
 use toolwire::RawJson;
 use toolwire_proto::uri_template::{UriTemplate, Values};
 
+use crate::inspect::comparison::Comparison;
 use crate::inspect::http::access::Access;
 use crate::inspect::http::event_stream;
-use crate::inspect::http::response::{PageResponse, error, json_response, no_content, not_found};
+use crate::inspect::http::response::{
+    PageResponse, error, full, json_response, no_content, not_found,
+};
 use crate::inspect::inputs::ResponseError;
 use crate::inspect::inspector::{InspectError, Inspector};
 use crate::inspect::settings::SettingsChange;
@@ -91,6 +94,12 @@ pub(super) async fn respond(
             Some(entry) => Ok(ok(&entry)),
             None => Err(not_found()),
         },
+        (&Method::POST, ["record"]) => record(request, inspector).await,
+        (&Method::GET, ["record"]) => match inspector.recordings.text() {
+            Ok(text) => Ok(full(StatusCode::OK, "application/jsonl", text.into())),
+            Err(error) => Err(invalid(&error.to_string())),
+        },
+        (&Method::POST, ["compare"]) => compare(request, inspector).await,
         (&Method::DELETE, ["streams"]) => {
             inspector.drop_streams();
             Ok(no_content())
@@ -182,6 +191,35 @@ async fn expand(request: Request<Incoming>) -> Outcome {
         .expand(&values)
         .map_err(|error| invalid(&format!("the URI template cannot be expanded: {error}")))?;
     Ok(ok(&json!({ "uri": uri })))
+}
+
+/// Starts or stops the record of the page.
+async fn record(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Change {
+        running: bool,
+    }
+    let change: Change = read(request).await?;
+    inspector.record(change.running).map_err(rejected)?;
+    Ok(ok(&inspector.state()))
+}
+
+/// Compares the server with a record. Without `record`, with that of the page.
+async fn compare(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    struct Wanted {
+        record: Option<String>,
+        #[serde(default)]
+        may_change: bool,
+    }
+    let wanted: Wanted = read(request).await?;
+    let compared = inspector.compare(wanted.record, wanted.may_change).await;
+    Ok(match compared.map_err(rejected)? {
+        Comparison::Compared(report) => ok(&report.json()),
+        Comparison::NeedsPermission(tools) => ok(&json!({ "mayChange": tools })),
+    })
 }
 
 async fn change_settings(request: Request<Incoming>, inspector: &Inspector) -> Outcome {

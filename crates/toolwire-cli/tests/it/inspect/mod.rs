@@ -2,6 +2,7 @@
 
 mod browser;
 mod interface;
+mod records;
 mod rejected;
 
 use std::process::Stdio;
@@ -9,7 +10,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 
 use crate::process::{toolwire, within};
 
@@ -28,9 +29,17 @@ pub(crate) struct InspectCommand {
 impl InspectCommand {
     /// Starts the command and waits for its address.
     pub(crate) async fn start(arguments: &[&str]) -> Self {
-        let mut command = toolwire(&["inspect", "--json", "--listen", "127.0.0.1:0"]);
+        let mut command = toolwire(&Self::WORDS);
+        command.args(arguments);
+        Self::start_command(command).await
+    }
+
+    /// The first words of the command line.
+    pub(crate) const WORDS: [&str; 4] = ["inspect", "--json", "--listen", "127.0.0.1:0"];
+
+    /// Starts a command that begins with these words.
+    pub(crate) async fn start_command(mut command: Command) -> Self {
         command
-            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -70,7 +79,12 @@ impl InspectCommand {
     }
 
     /// Sends a request with the token, and returns the status and the JSON of the response.
-    async fn request(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> (u16, Value) {
         let token = format!("Authorization: Bearer {}", self.token);
         let response = self.send(method, path, &[&token], body).await;
         (response.status, response.json())

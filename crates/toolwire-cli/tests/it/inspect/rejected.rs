@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use super::{DEMO, InspectCommand};
+use crate::client::TempDirectory;
 use crate::process::{toolwire, within};
 
 #[tokio::test]
@@ -159,6 +160,18 @@ async fn address_of_other_machines_is_rejected() {
         error.contains("other machines could use the server"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn file_that_is_not_a_record_ends_the_command() {
+    let directory = TempDirectory::new("not-a-record");
+    let file = directory.write("a.mcplog", "{}\n");
+    let mut command = toolwire(&["inspect", &file]);
+    let output = within(command.output()).await.expect("the command runs");
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("it is not a record"), "{error}");
+    assert!(error.contains("toolwire record FILE SERVER"), "{error}");
 }
 
 #[tokio::test]

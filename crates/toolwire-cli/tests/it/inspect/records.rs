@@ -1,0 +1,115 @@
+//! Records of `toolwire inspect` through its HTTP interface.
+
+use serde_json::{Value, json};
+
+use super::{DEMO, InspectCommand};
+use crate::client::TempDirectory;
+use crate::client::small_server::SmallServer;
+
+/// Sets whether the page records.
+async fn record(command: &InspectCommand, is_running: bool) -> (u16, Value) {
+    let body = json!({ "running": is_running });
+    command.request("POST", "/api/record", Some(&body)).await
+}
+
+#[tokio::test]
+async fn record_of_the_page_contains_headers_but_no_secrets() {
+    let server = SmallServer::start(toolwire::Server::new("small", "1")).await;
+    let secret = "canary-of-the-header";
+    let header = format!("X-Key: {secret}");
+    let command = InspectCommand::start(&[server.url(), "--header", &header]).await;
+    let (status, state) = record(&command, true).await;
+    assert_eq!((status, &state["record"]["running"]), (200, &json!(true)));
+    let (status, error) = record(&command, true).await;
+    assert_eq!(status, 400, "{error}");
+    assert!(error.to_string().contains("stop it first"), "{error}");
+    let password = "canary-of-the-password";
+    let params = json!({"name": "any", "arguments": {"password": password}});
+    let call = json!({"method": "tools/call", "params": params, "wait": true});
+    command.request("POST", "/api/calls", Some(&call)).await;
+    record(&command, false).await;
+    let token = format!("Authorization: Bearer {}", command.token);
+    let response = command.send("GET", "/api/record", &[&token], None).await;
+    assert_eq!(response.status, 200);
+    assert!(response.headers.contains("content-security-policy"));
+    let text = String::from_utf8(response.body).expect("UTF-8");
+    for part in ["\"mcplog\"", "\"kind\":\"http\"", "tools/call"] {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+    for canary in [secret, password] {
+        assert!(!text.contains(canary), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn record_option_records_every_connection() {
+    let directory = TempDirectory::new("inspect-record");
+    let file = directory.0.join("session.mcplog");
+    let path = file.to_str().expect("UTF-8").to_owned();
+    let command = InspectCommand::start(&[&["--record", &path][..], &DEMO].concat()).await;
+    command.call("echo", json!({"text": "first"})).await;
+    let era = json!({"era": "legacy"});
+    command.request("PATCH", "/api/settings", Some(&era)).await;
+    while command.get("/api/state").await["connection"]["number"] != 2 {}
+    command.call("echo", json!({"text": "second"})).await;
+    let text = std::fs::read_to_string(&file).expect("a record");
+    let lines = text.lines().map(serde_json::from_str::<Value>);
+    let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
+    let connection_of = |argument: &str| {
+        let found = lines
+            .iter()
+            .find(|line| line["body"]["params"]["arguments"]["text"] == argument);
+        found.expect("a recorded call")["conn"].clone()
+    };
+    assert_eq!(connection_of("first"), 1);
+    assert_eq!(connection_of("second"), 2);
+}
+
+#[tokio::test]
+async fn comparison_asks_before_it_calls_a_tool_that_may_change_something() {
+    let command = InspectCommand::start(&DEMO).await;
+    let compare = async |body: Value| command.request("POST", "/api/compare", Some(&body)).await;
+    let (status, error) = compare(json!({})).await;
+    assert_eq!(status, 400, "{error}");
+    assert!(error.to_string().contains("start one first"), "{error}");
+    let (status, error) = compare(json!({"record": "{}\n"})).await;
+    assert_eq!(status, 400, "{error}");
+    record(&command, true).await;
+    command.call("bump", json!({})).await;
+    record(&command, false).await;
+    let (_, asked) = compare(json!({})).await;
+    assert_eq!(asked, json!({"mayChange": ["bump"]}));
+    let (_, report) = compare(json!({"mayChange": true})).await;
+    assert_eq!(
+        (&report["different"], &report["skipped"]),
+        (&json!(0), &json!(0)),
+        "{report}"
+    );
+    assert!(report["same"].as_u64() > Some(0), "{report}");
+}
+
+#[tokio::test]
+async fn record_is_not_recorded_or_compared() {
+    let directory = TempDirectory::new("inspect-opened");
+    let header = json!({
+        "format": "mcplog", "version": 1, "began": "", "tool": "", "redacted": [], "target": "stdio",
+    });
+    let stderr = json!({"t": 7, "conn": 1, "kind": "stderr", "text": "ready"});
+    let file = directory.write("a.mcplog", &format!("{header}\n{stderr}\n"));
+    let command = InspectCommand::start(&[&file]).await;
+    let log = command.get("/api/log").await;
+    assert_eq!(
+        (&log[0]["text"], &log[0]["t"]),
+        (&json!("ready"), &json!(7))
+    );
+    let (status, error) = record(&command, true).await;
+    assert_eq!(status, 400, "{error}");
+    let (status, error) = command
+        .request("POST", "/api/compare", Some(&json!({})))
+        .await;
+    assert_eq!(status, 400, "{error}");
+    assert!(
+        error.to_string().contains("inspect the server instead"),
+        "{error}"
+    );
+}
