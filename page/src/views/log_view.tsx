@@ -5,6 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../api";
 import { format, parse } from "../json";
 import { FILTER_HELP, logFilter } from "../log_filter";
+import { LogSearch } from "../log_search";
 import type { LogEntry } from "../model";
 import { plainLine } from "../plain_text";
 import { clearLog, log, logPaused, messageOf } from "../store";
@@ -22,8 +23,7 @@ const frozen = signal<readonly LogEntry[] | undefined>(undefined);
 
 export function LogView() {
   const entries = frozen.value ?? log.value;
-  const matches = useMemo(() => logFilter(filter.value), [filter.value]);
-  const found = useMemo(() => (filter.value.trim() ? entries.filter(matches) : entries), [entries, matches, filter.value]);
+  const found = useFiltered(entries, filter.value.trim());
   const pause = () => {
     logPaused.value = !logPaused.value;
     frozen.value = logPaused.value ? log.value : undefined;
@@ -89,6 +89,19 @@ export function LogView() {
       </div>
     </section>
   );
+}
+
+/** Returns the entries that match. With many entries, more follow in the next frames. */
+function useFiltered(entries: readonly LogEntry[], text: string): readonly LogEntry[] {
+  const search = useMemo(() => new LogSearch(logFilter(text)), [text]);
+  const [, setTurn] = useState(0);
+  const isComplete = text === "" || search.step(entries);
+  useEffect(() => {
+    if (isComplete) return undefined;
+    const timer = setTimeout(() => setTurn((turn) => turn + 1));
+    return () => clearTimeout(timer);
+  });
+  return text === "" ? entries : search.result;
 }
 
 const ARROWS = { out: "→", in: "←" };

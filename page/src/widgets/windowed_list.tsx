@@ -1,7 +1,7 @@
 // A list of equal rows, of which only the visible ones are laid out.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 /** Rows that are laid out beyond the visible part. */
 const MARGIN = 8;
@@ -39,7 +39,11 @@ export function WindowedList<T>(props: WindowedListProps<T>) {
   }, [rows, props.follow]);
   const first = Math.max(0, Math.floor(top / rowHeight) - MARGIN);
   const last = Math.min(rows.length, Math.ceil((top + height) / rowHeight) + MARGIN);
-  const index = props.selected === undefined ? -1 : rows.findIndex((row) => keyOf(row) === props.selected);
+  // The list may have 100,000 rows.
+  const index = useMemo(
+    () => (props.selected === undefined ? -1 : rows.findIndex((row) => keyOf(row) === props.selected)),
+    [rows, props.selected],
+  );
   const show = (next: number) => {
     const row = rows[next];
     const list = element.current;
