@@ -95,6 +95,18 @@ export interface State {
   record: { running: boolean; stored: boolean };
 }
 
+/** The login for the server. `none` if the server has no address, `header` if the command line has credentials. */
+export interface Account {
+  kind: "none" | "header" | "login";
+  account?: {
+    issuer: string;
+    user: string | null;
+    scopes: string[] | null;
+    expiresAt: number | null;
+    canRefresh: boolean;
+  } | null;
+}
+
 /** The comparison of a server with a record. */
 export interface Report {
   same: number;

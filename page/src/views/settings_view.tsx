@@ -1,4 +1,4 @@
-// The connection: what the server said about itself, and the settings.
+// The connection: what the server said about itself, the login, and the settings.
 
 import { useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
@@ -8,6 +8,7 @@ import { plainLine, plainText } from "../plain_text";
 import { changeSettings, messageOf, reconnect, state } from "../store";
 import { JsonTree } from "../widgets/json_tree";
 import { Check } from "../widgets/setting_fields";
+import { AccountSection } from "./account_section";
 import { FaultsSection } from "./faults_section";
 
 const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -50,6 +51,7 @@ export function SettingsView() {
         )}
         {server && <JsonTree value={server.capabilities as Json} label="capabilities" open />}
       </section>
+      <AccountSection />
       {target.transport !== "record" && (
         <>
           <ConnectionSection settings={settings} change={change} />

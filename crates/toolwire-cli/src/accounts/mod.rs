@@ -7,6 +7,7 @@ mod show;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolwire_auth::client::{
     Account, AuthError, FileTokenStore, OAuthConfig, RegisteredClient, TokenStore, TokenStoreError,
 };
@@ -107,6 +108,36 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
         screen.print(&show::details(&account, screen.style))?;
     }
     Ok(Exit::Success)
+}
+
+/// Returns the login for a server as JSON, without its tokens, or `None` if there is no login.
+pub(crate) async fn account(url: &str) -> Result<Option<Value>, Failure> {
+    let Some(oauth) = stored()? else {
+        return Ok(None);
+    };
+    let account = oauth.account(url).await.map_err(|error| failed(&error))?;
+    Ok(account.as_ref().map(show::json))
+}
+
+/// Logs in to a server with the browser, even if there is a login already.
+pub(crate) async fn log_in_to(
+    url: &str,
+    tls: &TlsOptions,
+    screen: &Arc<Screen>,
+) -> Result<(), Failure> {
+    let mut oauth = with_login(screen, false)?;
+    if let Some(http) = certificates::http_client(tls, screen)? {
+        oauth = oauth.with_http_client(http);
+    }
+    oauth.log_in(url).await.map_err(|error| failed(&error))?;
+    Ok(())
+}
+
+/// Deletes the login for a server.
+pub(crate) async fn log_out_of(url: &str) -> Result<(), Failure> {
+    let oauth = OAuthConfig::from_store(store()?);
+    oauth.log_out(url).await.map_err(|error| failed(&error))?;
+    Ok(())
 }
 
 /// Returns a configuration that logs in if the server requires it. With `may_paste`, the user may paste an address.

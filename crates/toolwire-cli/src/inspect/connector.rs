@@ -6,6 +6,7 @@ use std::time::Duration;
 use toolwire::relay::Upstream;
 use toolwire::{Client, ClientBuilder, ProcessTracker};
 
+use crate::accounts;
 use crate::connect::{connect_with, upstream};
 use crate::connection_arguments::Server;
 use crate::failure::{Failure, Phase};
@@ -68,6 +69,11 @@ impl Connector {
         let mut server = self.server();
         server.recording = RecordOptions::default();
         upstream(target, &server, false, &self.screen, &self.processes)
+    }
+
+    /// Logs in to the server with the browser.
+    pub(super) async fn log_in(&self, url: &str) -> Result<(), Failure> {
+        accounts::log_in_to(url, &self.server().tls, &self.screen).await
     }
 
     fn server(&self) -> Server {

@@ -7,6 +7,7 @@
 //! Everything that the page does is a request of the HTTP interface. The page is served to this machine only, and each
 //! request needs the token of this command.
 
+mod account;
 mod call_outcome;
 mod calls;
 mod comparison;

@@ -100,6 +100,8 @@ pub(super) async fn respond(
             Err(error) => Err(invalid(&error.to_string())),
         },
         (&Method::POST, ["compare"]) => compare(request, inspector).await,
+        (&Method::GET, ["account"]) => account(inspector).await,
+        (&Method::POST, ["account"]) => change_account(request, inspector).await,
         (&Method::DELETE, ["streams"]) => {
             inspector.drop_streams();
             Ok(no_content())
@@ -220,6 +222,24 @@ async fn compare(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
         Comparison::Compared(report) => ok(&report.json()),
         Comparison::NeedsPermission(tools) => ok(&json!({ "mayChange": tools })),
     })
+}
+
+async fn account(inspector: &Inspector) -> Outcome {
+    let account = inspector.account().await.map_err(rejected)?;
+    Ok(ok(&account))
+}
+
+/// Logs in or out. The response to a login waits until the user has finished it in the browser.
+async fn change_account(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    struct Change {
+        logged_in: bool,
+    }
+    let change: Change = read(request).await?;
+    let changed = inspector.change_account(change.logged_in).await;
+    changed.map_err(rejected)?;
+    account(inspector).await
 }
 
 async fn change_settings(request: Request<Incoming>, inspector: &Inspector) -> Outcome {

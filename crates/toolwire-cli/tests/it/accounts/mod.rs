@@ -3,6 +3,8 @@
 mod authorization_server;
 #[cfg(unix)]
 mod doctor;
+#[cfg(unix)]
+mod inspect_login;
 mod login;
 mod messages;
 mod protected_server;

@@ -102,6 +102,7 @@ async fn record_is_not_recorded_or_compared() {
         (&log[0]["text"], &log[0]["t"]),
         (&json!("ready"), &json!(7))
     );
+    assert_eq!(command.get("/api/account").await, json!({"kind": "none"}));
     let (status, error) = record(&command, true).await;
     assert_eq!(status, 400, "{error}");
     let (status, error) = command
