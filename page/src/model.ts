@@ -48,6 +48,14 @@ export interface CallSummary {
   tookMs?: number;
   failed?: boolean;
   progress?: { progress: number; total?: number; message?: string };
+  inputs?: InputExchange[];
+}
+
+/** An input request of the server, and the response of the user. */
+export interface InputExchange {
+  kind: string;
+  message: string;
+  response: string;
 }
 
 export interface CallOutcome extends CallSummary {

@@ -72,6 +72,9 @@ await check("input_requests_get_responses", async () => {
   await accessible(page, "an input request");
   await inputs.getByRole("button", { name: "Accept" }).click();
   await inputs.getByText("How many nights in Oslo?").waitFor();
+  // The second request is part of the same conversation.
+  await inputs.getByRole("list", { name: "Input requests of this call" }).getByText(/Where to\?/).waitFor();
+  await inputs.getByText(/"city":"Oslo"/).waitFor();
   await inputs.getByRole("textbox", { name: /nights/ }).fill("99");
   await inputs.getByRole("button", { name: "Accept" }).click();
   await inputs.getByText(/the response is invalid/).waitFor();
@@ -81,6 +84,7 @@ await check("input_requests_get_responses", async () => {
   await inputs.getByRole("checkbox").check();
   await inputs.getByRole("button", { name: "Accept" }).click();
   await outcome.getByText(/is accepted: 3 nights in Oslo/).waitFor();
+  equal(await outcome.getByRole("list", { name: "Input requests of this call" }).getByRole("listitem").count(), 3);
 });
 
 await check("url_and_sampling_requests", async () => {
@@ -95,7 +99,7 @@ await check("url_and_sampling_requests", async () => {
   await inputs.getByLabel("Text of the response").fill("short: the end");
   await accessible(page, "a sampling request");
   await inputs.getByRole("button", { name: "Respond" }).click();
-  await outcome.getByText("short: the end").waitFor();
+  await outcome.getByText("short: the end", { exact: true }).waitFor();
 });
 
 await check("prompt_with_completion", async () => {

@@ -4,11 +4,12 @@ import { useState } from "preact/hooks";
 import { post } from "../api";
 import { isObject, type Json, type JsonObject } from "../json";
 import type { InputRequest } from "../model";
-import { plainText } from "../plain_text";
+import { plainLine, plainText } from "../plain_text";
 import { Field } from "../schema/form";
 import { asArray, asObject, initialValue } from "../schema/resolve";
 import { validate } from "../schema/validate";
-import { inputs, messageOf } from "../store";
+import { calls, inputs, messageOf } from "../store";
+import { Conversation } from "../widgets/conversation";
 import { JsonTree } from "../widgets/json_tree";
 import { JsonEditor } from "../widgets/json_editor";
 
@@ -20,10 +21,35 @@ export function InputsPanel() {
       <h2>
         {waiting.length === 1 ? "The server requests input" : `The server requests input ${waiting.length} times`}
       </h2>
-      {waiting.map((one) => (
-        <Input key={one.id} input={one} />
+      {[...byCall(waiting)].map(([call, ofCall]) => (
+        <section key={call ?? "none"} aria-label={call === undefined ? "Input requests without a call" : `Input requests of call ${call}`}>
+          <CallHead id={call} />
+          {ofCall.map((one) => (
+            <Input key={one.id} input={one} />
+          ))}
+        </section>
       ))}
     </aside>
+  );
+}
+
+function byCall(waiting: readonly InputRequest[]): Map<number | undefined, InputRequest[]> {
+  const groups = new Map<number | undefined, InputRequest[]>();
+  for (const one of waiting) groups.set(one.call, [...(groups.get(one.call) ?? []), one]);
+  return groups;
+}
+
+/** The call that causes input requests, and the earlier ones of the same call. */
+function CallHead(props: { id: number | undefined }) {
+  const call = props.id === undefined ? undefined : calls.value.get(props.id);
+  if (!call) return null;
+  return (
+    <>
+      <p class="hint">
+        For {plainLine(call.method)} {call.name !== undefined && <strong>{plainLine(call.name)}</strong>}
+      </p>
+      <Conversation inputs={call.inputs} />
+    </>
   );
 }
 

@@ -5,6 +5,7 @@ import type { JsonObject } from "../json";
 import type { CallOutcome } from "../model";
 import { plainLine } from "../plain_text";
 import { announcement, calls, cancelCall, messageOf, startCall } from "../store";
+import { Conversation } from "./conversation";
 
 export interface CallControl {
   running: number | undefined;
@@ -56,25 +57,28 @@ export function Progress(props: { id: number }) {
   const call = calls.value.get(props.id);
   const progress = call?.progress;
   return (
-    <div class="toolbar running" role="group" aria-label="Running call">
-      <span class="badge">running</span>
-      {progress && (
-        <>
-          <progress
-            aria-label="Progress"
-            value={progress.progress}
-            {...(progress.total === undefined ? {} : { max: progress.total })}
-          />
-          <span class="hint">
-            {progress.progress}
-            {progress.total !== undefined && ` of ${progress.total}`}
-            {progress.message && ` ${plainLine(progress.message)}`}
-          </span>
-        </>
-      )}
-      <button type="button" class="small" onClick={() => void cancelCall(props.id)}>
-        Cancel
-      </button>
-    </div>
+    <>
+      <Conversation inputs={call?.inputs} />
+      <div class="toolbar running" role="group" aria-label="Running call">
+        <span class="badge">running</span>
+        {progress && (
+          <>
+            <progress
+              aria-label="Progress"
+              value={progress.progress}
+              {...(progress.total === undefined ? {} : { max: progress.total })}
+            />
+            <span class="hint">
+              {progress.progress}
+              {progress.total !== undefined && ` of ${progress.total}`}
+              {progress.message && ` ${plainLine(progress.message)}`}
+            </span>
+          </>
+        )}
+        <button type="button" class="small" onClick={() => void cancelCall(props.id)}>
+          Cancel
+        </button>
+      </div>
+    </>
   );
 }

@@ -6,6 +6,7 @@ import type { CallOutcome } from "../model";
 import { plainLine, plainText } from "../plain_text";
 import { asArray } from "../schema/resolve";
 import { validate } from "../schema/validate";
+import { Conversation } from "./conversation";
 import { CopyButton } from "./copy_button";
 import { JsonTree } from "./json_tree";
 
@@ -39,6 +40,7 @@ export function Outcome(props: { outcome: CallOutcome; outputSchema?: Json | und
           </>
         )}
       </div>
+      <Conversation inputs={outcome.inputs} />
       {outcome.error && <ErrorDetails error={outcome.error} />}
       {result !== undefined && (raw ? <LongText text={format(result)} /> : <Result result={result} outputSchema={props.outputSchema} />)}
     </section>

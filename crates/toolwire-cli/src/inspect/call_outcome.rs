@@ -33,6 +33,19 @@ pub(super) struct CallSummary {
     pub(super) failed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) progress: Option<ProgressNotificationParams>,
+    /// The input requests of the server during this call that have a response, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) inputs: Vec<InputExchange>,
+}
+
+/// An input request of the server, and the response of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct InputExchange {
+    pub(super) kind: &'static str,
+    /// The beginning of what the server asked.
+    pub(super) message: String,
+    /// The beginning of the response, as JSON.
+    pub(super) response: String,
 }
 
 /// A call with its outcome.

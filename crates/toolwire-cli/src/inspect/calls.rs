@@ -10,9 +10,17 @@ use toolwire::types::ProgressNotificationParams;
 use toolwire::{Client, Error, RawJson};
 
 use crate::inspect::call_outcome::{
-    CallError, CallOutcome, CallState, CallSummary, is_error, named,
+    CallError, CallOutcome, CallState, CallSummary, InputExchange, is_error, named,
 };
 use crate::inspect::events::PageEvents;
+
+tokio::task_local! {
+    /// The call whose request this task sends.
+    static CURRENT: u64;
+}
+
+/// The number of input requests of a call that are stored. Later ones are not stored.
+pub(super) const MAX_INPUTS: usize = 32;
 
 /// The limits of calls.
 #[derive(Debug, Clone, Copy)]
@@ -94,16 +102,17 @@ impl Calls {
             took_ms: None,
             failed: None,
             progress: None,
+            inputs: Vec::new(),
         };
         self.events.send("call", &summary);
         let calls = self.clone();
         // The table is locked, so the call cannot end before it is in the table.
         let task = tokio::spawn(async move {
             let progress = calls.clone();
-            let result = client
+            let request = client
                 .request(method, params)
-                .on_progress(move |report| progress.progress(id, report))
-                .await;
+                .on_progress(move |report| progress.progress(id, report));
+            let result = CURRENT.scope(id, request.into_future()).await;
             if let Err(error) = &result {
                 on_error(error);
             }
@@ -129,6 +138,31 @@ impl Calls {
             && entry.is_running()
         {
             entry.outcome.summary.progress = Some(report);
+            self.events.send("call", &entry.outcome.summary);
+        }
+    }
+
+    /// Returns the call that causes an input request: that of this task, or the only one that runs. In the legacy era,
+    /// a server does not state it.
+    pub(super) fn current(&self) -> Option<u64> {
+        if let Ok(id) = CURRENT.try_with(|id| *id) {
+            return Some(id);
+        }
+        let table = self.lock();
+        let mut running = table.by_id.iter().filter(|(_, entry)| entry.is_running());
+        match (running.next(), running.next()) {
+            (Some((id, _)), None) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Adds an input request and its response to a call.
+    pub(super) fn add_input(&self, id: u64, input: InputExchange) {
+        if let Some(entry) = self.lock().by_id.get_mut(&id)
+            && entry.is_running()
+            && entry.outcome.summary.inputs.len() < MAX_INPUTS
+        {
+            entry.outcome.summary.inputs.push(input);
             self.events.send("call", &entry.outcome.summary);
         }
     }

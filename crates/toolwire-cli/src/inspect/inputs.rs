@@ -15,6 +15,8 @@ use toolwire_proto::elicit_validation::{
     apply_defaults, check_elicit_result, check_url_result, read_schema,
 };
 
+use crate::inspect::call_outcome::InputExchange;
+use crate::inspect::calls::Calls;
 use crate::inspect::events::PageEvents;
 use crate::inspect::settings::Settings;
 
@@ -25,9 +27,15 @@ const MAX_WAITING: usize = 64;
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct InputRequest {
     id: u64,
+    /// The call that causes the request, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<u64>,
     kind: &'static str,
     params: Value,
 }
+
+/// The number of characters of a message or response that are stored with the call.
+pub(super) const STORED_CHARS: usize = 1000;
 
 /// The parameters that a response is checked against.
 #[derive(Debug)]
@@ -63,6 +71,7 @@ struct WaitingRequests {
 pub(super) struct Inputs {
     waiting: Arc<Mutex<WaitingRequests>>,
     events: PageEvents,
+    calls: Calls,
 }
 
 /// The reason why a response was not sent.
@@ -74,10 +83,11 @@ pub(super) enum ResponseError {
 }
 
 impl Inputs {
-    pub(super) fn new(events: &PageEvents) -> Self {
+    pub(super) fn new(events: &PageEvents, calls: &Calls) -> Self {
         Self {
             waiting: Arc::default(),
             events: events.clone(),
+            calls: calls.clone(),
         }
     }
 
@@ -160,13 +170,19 @@ impl Inputs {
         expected: ExpectedResponse,
         respond: oneshot::Sender<InputResponse>,
     ) -> Option<u64> {
+        let call = self.calls.current();
         let mut waiting = self.lock();
         if waiting.by_id.len() >= MAX_WAITING {
             return None;
         }
         waiting.last += 1;
         let id = waiting.last;
-        let request = InputRequest { id, kind, params };
+        let request = InputRequest {
+            id,
+            call,
+            kind,
+            params,
+        };
         self.events.send("input", &request);
         let entry = Waiting {
             request,
@@ -191,6 +207,10 @@ impl Inputs {
         let response = check(&entry.expected, body).map_err(ResponseError::Invalid)?;
         let entry = waiting.by_id.remove(&id).ok_or(ResponseError::Unknown)?;
         drop(waiting);
+        if let Some(call) = entry.request.call {
+            let exchange = exchange(&entry.request, &response);
+            self.calls.add_input(call, exchange);
+        }
         // The call may have ended meanwhile.
         let _ = entry.respond.send(response);
         self.events.send("input_ended", &json!({ "id": id }));
@@ -251,6 +271,22 @@ fn check(expected: &ExpectedResponse, body: &[u8]) -> Result<InputResponse, Stri
     Ok(InputResponse::Elicitation(result))
 }
 
+/// Returns what is stored with the call.
+fn exchange(request: &InputRequest, response: &InputResponse) -> InputExchange {
+    let response = match response {
+        InputResponse::Elicitation(result) => to_value(result),
+        InputResponse::Sampling(result) => to_value(&result.content),
+        InputResponse::Rejected(error) => to_value(error),
+    };
+    let message = request.params["message"].as_str().unwrap_or_default();
+    let start = |text: &str| text.chars().take(STORED_CHARS).collect();
+    InputExchange {
+        kind: request.kind,
+        message: start(message),
+        response: start(&response.to_string()),
+    }
+}
+
 fn to_value(params: &impl Serialize) -> Value {
     serde_json::to_value(params).unwrap_or_default()
 }
@@ -260,6 +296,11 @@ mod tests {
     use toolwire::types::ElicitAction;
 
     use super::*;
+
+    fn inputs() -> Inputs {
+        let events = PageEvents::new();
+        Inputs::new(&events, &Calls::new(&events))
+    }
 
     fn form() -> ElicitRequestFormParams {
         let params = json!({"message": "Name?", "requestedSchema": {
@@ -309,7 +350,7 @@ mod tests {
 
     #[tokio::test]
     async fn response_reaches_the_request_that_waits() {
-        let inputs = Inputs::new(&PageEvents::new());
+        let inputs = inputs();
         let asking = inputs.elicit("form", json!({}), ExpectedResponse::Form(Box::new(form())));
         let responding = async {
             let id = inputs.list()[0].id;
@@ -326,7 +367,7 @@ mod tests {
 
     #[tokio::test]
     async fn number_of_waiting_requests_is_limited() {
-        let inputs = Inputs::new(&PageEvents::new());
+        let inputs = inputs();
         let mut waiting = Vec::new();
         for _ in 0..MAX_WAITING {
             let mut asking = Box::pin(inputs.elicit("url", json!({}), ExpectedResponse::Url));

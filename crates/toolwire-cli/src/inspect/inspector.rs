@@ -85,7 +85,8 @@ impl Inspector {
         let source = source.into();
         let log = Arc::new(Log::new(LogLimits::default()));
         let events = PageEvents::new();
-        let inputs = Inputs::new(&events);
+        let calls = Calls::new(&events);
+        let inputs = Inputs::new(&events, &calls);
         let recordings = Recordings::new(source.transport(), &log);
         let faults = SharedFaults::default();
         let connector = Connector::new(
@@ -111,7 +112,7 @@ impl Inspector {
             faults,
             reconnect: Notify::new(),
             log,
-            calls: Calls::new(&events),
+            calls,
             events,
             inputs,
             recordings,

@@ -25,6 +25,8 @@ mod recordings;
 mod settings;
 mod source;
 mod subscriptions;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
