@@ -1,22 +1,33 @@
-// Runs checks with a page in Chromium. Each check prints one line of JSON: `{"check": name, "ok": true}`.
+// What the checks of the page have in common. Each check prints one line of JSON: `{"check": name, "ok": true}`.
 
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const require = createRequire(import.meta.url);
 
 /** How long one step may take on a busy machine. */
-const STEP_MS = 120_000;
+const STEP_MS = 60_000;
 
-/** The sizes in CSS pixels: a phone, a desktop, and the desktop at a zoom of 200 %. */
+/** The sizes in CSS pixels: a phone, a desktop, and the desktop at a zoom of 200 %, which has two pixels per CSS pixel. */
 export const SIZES = [
-  { name: "360px", viewport: { width: 360, height: 740 } },
-  { name: "1280px", viewport: { width: 1280, height: 800 } },
-  { name: "zoom", viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 },
+  { name: "360px", width: 360, height: 740, scale: 1, colours: ["light"] },
+  { name: "1280px", width: 1280, height: 800, scale: 1, colours: ["light", "dark"] },
+  { name: "zoom", width: 640, height: 400, scale: 2, colours: ["light"] },
 ];
+
+/** Gives the window a size and a zoom. */
+export async function resize(page, { width, height, scale }) {
+  // The size of the context comes first, because it replaces the zoom.
+  await page.setViewportSize({ width, height });
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: scale, mobile: false });
+  equal(await page.evaluate(() => [innerWidth, devicePixelRatio]), [width, scale], "window");
+}
 
 function executable() {
   const configured = process.env.TOOLWIRE_CHROMIUM;
@@ -32,8 +43,8 @@ function executable() {
 export async function launch() {
   return chromium.launch({
     executablePath: executable(),
-    // Continuous integration runs as root, where Chromium has no sandbox.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+    // Continuous integration runs as root, where Chromium has no sandbox. The name is for a check of DNS rebinding.
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP rebound.test 127.0.0.1"],
   });
 }
 
@@ -63,8 +74,34 @@ export async function open(browser, url, options = {}) {
   return { context, page, problems };
 }
 
+/** The command under test. */
+export const TOOLWIRE = process.env.TOOLWIRE;
+
+/** The environment for snippets, in which the command under test has its name. */
+export const environment = { ...process.env, PATH: `${dirname(TOOLWIRE ?? "")}${delimiter}${process.env.PATH}` };
+
+/** Starts `toolwire inspect`. Returns its address and a function that ends it. */
+export async function inspect(...words) {
+  const child = spawn(TOOLWIRE, ["inspect", "--json", "--listen", "127.0.0.1:0", ...words], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  process.on("exit", () => child.kill());
+  for await (const line of createInterface({ input: child.stdout })) {
+    return { url: JSON.parse(line).url, end: () => child.kill() };
+  }
+  throw new Error("the command printed no address");
+}
+
+/** The name of the page under test, before the names of its checks. */
+let scope = "";
+
+export function inScope(name) {
+  scope = name;
+}
+
 /** Runs one check, and prints its outcome. */
-export async function check(name, run) {
+export async function check(title, run) {
+  const name = `${scope} ${title}`;
   try {
     await run();
     console.log(JSON.stringify({ check: name, ok: true }));
@@ -89,6 +126,23 @@ export async function hasValue(field, expected) {
   }
 }
 
+/** Types each text into a field, and returns the shortest time until the page is laid out. The machine may be busy. */
+export async function keystroke(field, texts) {
+  return field.evaluate(async (element, texts) => {
+    const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
+    const times = [];
+    for (const text of texts) {
+      const start = performance.now();
+      set.call(element, text);
+      element.dispatchEvent(new Event("input", { bubbles: true }));
+      await new Promise((resolve) => setTimeout(resolve));
+      document.body.getBoundingClientRect();
+      times.push(performance.now() - start);
+    }
+    return Math.min(...times);
+  }, texts);
+}
+
 export function ensure(condition, what) {
   if (!condition) throw new Error(what);
 }
@@ -110,13 +164,15 @@ export async function fits(page, what) {
   ensure(content <= window, `${what} is ${content} wide in a window of ${window}`);
 }
 
-/** Writes a picture for the guide, if TOOLWIRE_PICTURES names a directory. */
-export async function picture(page, name) {
+/** Writes a picture for the guide, in which the element is visible, if TOOLWIRE_PICTURES names a directory. */
+export async function picture(page, name, element) {
   const directory = process.env.TOOLWIRE_PICTURES;
-  if (!directory) return;
+  // Both eras have the same checks.
+  if (!directory || scope !== "modern") return;
   mkdirSync(directory, { recursive: true });
   const before = page.viewportSize();
-  if (before.width > 800) await page.setViewportSize({ width: 800, height: 680 });
+  if (before.width > 800) await page.setViewportSize({ width: 800, height: 500 });
+  await element?.scrollIntoViewIfNeeded();
   await page.screenshot({ path: join(directory, `${name}.png`) });
   await page.setViewportSize(before);
 }

@@ -1,228 +1,235 @@
-// The page with `toolwire demo`: `node demo.mjs ADDRESS ERA`. The views are the same in both eras, so their
-// accessibility is checked in one.
+// The page with `toolwire demo`, in one era.
 
-import { SIZES, accessible, check, ensure, equal, fits, hasValue, launch, open, picture, select, show } from "./browser.mjs";
+import { execFileSync } from "node:child_process";
+import { SIZES, accessible, check, ensure, environment, equal, fits, hasValue, open, picture, resize, select, show } from "./browser.mjs";
+import { recordChecks } from "./record.mjs";
 
-const [url, era] = process.argv.slice(2);
-const browser = await launch();
-const { context, page, problems } = await open(browser, url);
-const outcome = page.getByRole("region", { name: "Result", exact: true });
-const inputs = page.getByRole("complementary");
-/** Returns the number of the connection, or undefined while there is none. */
-const connection = () =>
-  page.evaluate(async () => {
-    const headers = { authorization: `Bearer ${localStorage.getItem("toolwire-token")}` };
-    return (await (await fetch("/api/state", { headers })).json()).connection.number;
-  });
-const reconnected = async (before) => {
-  for (let number = before; number === undefined || number === before; ) number = await connection();
-};
-const call = (name = "Call") => page.getByRole("button", { name, exact: true }).click();
-
-await check("secret_leaves_the_address", async () => {
-  ensure(!page.url().includes("#"), page.url());
-  const other = await context.newPage();
-  await other.goto(new URL("/", url).href);
-  await other.getByRole("status").filter({ hasText: /^connected$/ }).first().waitFor();
-  await other.close();
-});
-
-await check("form_and_json_edit_one_value", async () => {
-  await select(page, "add", "add");
-  await page.getByLabel("a (required)").fill("2");
-  await page.getByLabel("Arguments as JSON").fill('{"a": 12345678901234567890, "b": 3, "kept": [1.0]}');
-  await hasValue(page.getByLabel("a (required)"), "12345678901234567890");
-  await page.getByLabel("b (required)").fill("4");
-  await hasValue(page.getByLabel("Arguments as JSON"), '{"a":12345678901234567890,"b":4,"kept":[1.0]}');
-  await page.getByLabel("Arguments as JSON").fill('{"a": 40, "b": 2}');
-  await hasValue(page.getByLabel("b (required)"), "2");
-});
-
-await check("call_shows_structured_content", async () => {
-  await page.getByLabel("b (required)").press("Enter");
-  await outcome.getByText("matches the output schema").waitFor();
-  ensure((await outcome.innerText()).includes("42"), "no sum");
-  await picture(page, "inspect-tool");
-});
-
-await check("tool_error_is_shown", async () => {
-  await select(page, "fail", "fail");
-  await page.getByLabel("message (required)").fill("<b>broken</b>");
-  await call();
-  await outcome.getByText("Tool error").waitFor();
-  ensure((await outcome.innerText()).includes("<b>broken</b>"), "no text");
-});
-
-await check("progress_and_cancel", async () => {
-  await select(page, "countdown", "countdown");
-  await page.getByLabel("from (required)").fill("100000");
-  await page.getByRole("textbox", { name: "delay_ms" }).fill("20");
-  await call();
-  await page.getByText(/to go/).first().waitFor();
-  await accessible(page, "a running call");
-  await page.getByRole("group", { name: "Running call" }).getByRole("button", { name: "Cancel" }).click();
-  await outcome.getByText("Cancelled").waitFor();
-});
-
-await check("input_requests_get_responses", async () => {
-  await select(page, "trip", "trip");
-  await call();
-  await inputs.getByText("Where to?").waitFor();
-  await inputs.getByLabel("city (required)").fill("Oslo");
-  await accessible(page, "an input request");
-  await inputs.getByRole("button", { name: "Accept" }).click();
-  await inputs.getByText("How many nights in Oslo?").waitFor();
-  // The second request is part of the same conversation.
-  await inputs.getByRole("list", { name: "Input requests of this call" }).getByText(/Where to\?/).waitFor();
-  await inputs.getByText(/"city":"Oslo"/).waitFor();
-  await inputs.getByRole("textbox", { name: /nights/ }).fill("99");
-  await inputs.getByRole("button", { name: "Accept" }).click();
-  await inputs.getByText(/the response is invalid/).waitFor();
-  await inputs.getByRole("textbox", { name: /nights/ }).fill("3");
-  await inputs.getByRole("button", { name: "Accept" }).click();
-  await inputs.getByText(/Do you agree/).waitFor();
-  await inputs.getByRole("checkbox").check();
-  await inputs.getByRole("button", { name: "Accept" }).click();
-  await outcome.getByText(/is accepted: 3 nights in Oslo/).waitFor();
-  equal(await outcome.getByRole("list", { name: "Input requests of this call" }).getByRole("listitem").count(), 3);
-});
-
-await check("url_and_sampling_requests", async () => {
-  await select(page, "sign_in", "sign_in");
-  await call();
-  await inputs.getByRole("link", { name: "https://example.com/sign-in?for=toolwire-demo" }).waitFor();
-  await inputs.getByRole("button", { name: "Decline" }).click();
-  await outcome.getByText("declined").waitFor();
-  await select(page, "summarise", "summarise");
-  await page.getByLabel("text (required)").fill("a long story");
-  await call();
-  await inputs.getByLabel("Text of the response").fill("short: the end");
-  await accessible(page, "a sampling request");
-  await inputs.getByRole("button", { name: "Respond" }).click();
-  await outcome.getByText("short: the end", { exact: true }).waitFor();
-});
-
-await check("prompt_with_completion", async () => {
-  await show(page, "Prompts");
-  await page.getByRole("option").first().click();
-  const field = page.locator(".details form input").first();
-  await field.pressSequentially("a");
-  await page.locator("datalist option").first().waitFor({ state: "attached" });
-  await call("Get prompt");
-  await outcome.getByText(/user|assistant/).first().waitFor();
-});
-
-await check("resource_read_and_subscription", async () => {
-  await show(page, "Resources");
-  await select(page, "counter", "demo://counter");
-  await call("Read");
-  await outcome.waitFor();
-  await call("Subscribe");
-  await page.getByRole("button", { name: "Unsubscribe" }).waitFor();
-  await show(page, "Tools");
-  await select(page, "bump", "bump");
-  await call();
-  await outcome.waitFor();
-  await show(page, "Resources");
-  await page.getByText(/^changed at/).waitFor();
-  await call("Unsubscribe");
-  await page.getByRole("button", { name: "Subscribe", exact: true }).waitFor();
-});
-
-await check("template_makes_a_uri", async () => {
-  await show(page, "Templates");
-  await page.getByRole("option").first().click();
-  await page.getByLabel("name", { exact: true }).fill("first");
-  await call("Make URI");
-  await page.getByRole("region", { name: "Resource", exact: true }).getByText("demo://notes/first").first().waitFor();
-  await call("Read");
-  await outcome.waitFor();
-});
-
-await check("changed_list_is_loaded", async () => {
-  await show(page, "Tools");
-  await select(page, "change_list", "change_list");
-  const before = await page.getByRole("button", { name: /^Tools/ }).innerText();
-  await call();
-  await outcome.waitFor();
-  await page.waitForFunction(
-    (text) => [...document.querySelectorAll("nav button")].some((button) => button.innerText.startsWith("Tools") && button.innerText !== text),
-    before,
-  );
-});
-
-await check("copy_as_every_language", async () => {
-  await select(page, "echo", "echo");
-  await page.getByLabel("text (required)").fill("it's");
-  await page.getByText("Copy as …").click();
-  const texts = [];
-  for (const language of ["toolwire", "curl", "Rust test", "TypeScript", "Python"]) {
-    await page.getByRole("button", { name: language, exact: true }).click();
-    await page.getByRole("button", { name: `Copy as ${language}` }).click();
-    texts.push(await page.evaluate(() => navigator.clipboard.readText()));
-  }
-  ensure(texts[0].startsWith("toolwire call ") && texts[0].includes(`'{"text":"it'\\''s"}'`), texts[0]);
-  ensure(texts[2].includes('call_tool("echo"') && texts[3].includes("callTool") && texts[4].includes("call_tool"), texts.join());
-});
-
-await check("log_has_every_message", async () => {
-  await show(page, "Log");
-  await page.getByRole("searchbox", { name: "Filter the log" }).fill("method:tools/call dir:out kind:message");
-  await page.getByRole("option").first().click();
-  await page.getByRole("article").getByText('"tools/call"').first().waitFor();
-  await page.getByRole("img", { name: /^Timeline/ }).waitFor();
-  await picture(page, "inspect-log");
-  await page.getByRole("searchbox", { name: "Filter the log" }).fill("no such text anywhere");
-  await page.getByText(/^0 of/).waitFor();
-  await page.getByRole("searchbox", { name: "Filter the log" }).fill("");
-});
-
-await check("palette_finds_items_by_keyboard", async () => {
-  await page.keyboard.press("Control+k");
-  await page.getByRole("combobox").pressSequentially("tool echo");
-  await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "echo" }).waitFor();
-  await page.locator("body").press("/");
-  equal(await page.evaluate(() => document.activeElement?.id), "search");
-  await page.keyboard.press("ArrowDown");
-  await page.keyboard.press("ArrowDown");
-  equal(await page.evaluate(() => document.activeElement?.getAttribute("role")), "listbox");
-});
-
-await check("capability_can_be_withheld", async () => {
-  await show(page, "Settings");
-  const before = await connection();
-  await page.getByLabel("Offer elicitation").uncheck();
-  await reconnected(before);
-  await show(page, "Tools");
-  await select(page, "approve", "approve");
-  await page.getByLabel("question (required)").fill("?");
-  await page.locator("button.primary:not(:disabled)").click();
-  await page.locator(".outcome.failed").waitFor();
-  await show(page, "Settings");
-  const without = await connection();
-  await page.getByLabel("Offer elicitation").check();
-  await reconnected(without);
-});
-
-for (const size of era === "modern" ? SIZES : []) {
-  for (const colours of size.name === "1280px" ? ["light", "dark"] : ["light"]) {
-    await check(`accessible_${size.name}_${colours}`, async () => {
-      await page.setViewportSize(size.viewport);
-      await page.emulateMedia({ colorScheme: colours });
-      for (const view of ["Tools", "Prompts", "Resources", "Templates", "Log", "Settings"]) {
-        await show(page, view);
-        const back = page.getByRole("button", { name: /^← / });
-        await accessible(page, `${view} at ${size.name} ${colours}`);
-        await fits(page, `${view} at ${size.name}`);
-        if ((await back.count()) > 0 && (await back.first().isVisible())) {
-          await back.first().click();
-          await accessible(page, `the list of ${view} at ${size.name} ${colours}`);
-        }
-      }
+export async function demo(browser, url, era) {
+  const { context, page, problems } = await open(browser, url);
+  const outcome = page.getByRole("region", { name: "Result", exact: true });
+  const inputs = page.getByRole("complementary");
+  /** Returns the number of the connection, or undefined while there is none. */
+  const connection = () =>
+    page.evaluate(async () => {
+      const headers = { authorization: `Bearer ${localStorage.getItem("toolwire-token")}` };
+      return (await (await fetch("/api/state", { headers })).json()).connection.number;
     });
-  }
-}
+  const reconnected = async (before) => {
+    for (let number = before; number === undefined || number === before; ) number = await connection();
+  };
+  const call = (name = "Call") => page.getByRole("button", { name, exact: true }).click();
 
-await check("no_violation_of_the_policy", async () => equal(problems, []));
-await browser.close();
+  await check("secret_leaves_the_address", async () => {
+    ensure(!page.url().includes("#"), page.url());
+    const other = await context.newPage();
+    await other.goto(new URL("/", url).href);
+    await other.getByRole("status").filter({ hasText: /^connected$/ }).first().waitFor();
+    await other.close();
+  });
+
+  await check("form_and_json_edit_one_value", async () => {
+    await select(page, "add", "add");
+    await page.getByLabel("a (required)").fill("2");
+    await page.getByLabel("Arguments as JSON").fill('{"a": 12345678901234567890, "b": 3, "kept": [1.0]}');
+    await hasValue(page.getByLabel("a (required)"), "12345678901234567890");
+    await page.getByLabel("b (required)").fill("4");
+    await hasValue(page.getByLabel("Arguments as JSON"), '{"a":12345678901234567890,"b":4,"kept":[1.0]}');
+    await page.getByLabel("Arguments as JSON").fill('{"a": 40, "b": 2}');
+    await hasValue(page.getByLabel("b (required)"), "2");
+  });
+
+  await check("call_shows_structured_content", async () => {
+    await page.getByLabel("b (required)").press("Enter");
+    await outcome.getByText("matches the output schema").waitFor();
+    ensure((await outcome.innerText()).includes("42"), "no sum");
+    await picture(page, "inspect-tool");
+  });
+
+  await check("tool_error_is_shown", async () => {
+    await select(page, "fail", "fail");
+    await page.getByLabel("message (required)").fill("<b>broken</b>");
+    await call();
+    await outcome.getByText("Tool error").waitFor();
+    ensure((await outcome.innerText()).includes("<b>broken</b>"), "no text");
+  });
+
+  await check("progress_and_cancel", async () => {
+    await select(page, "countdown", "countdown");
+    await page.getByLabel("from (required)").fill("100000");
+    await page.getByRole("textbox", { name: "delay_ms" }).fill("20");
+    await call();
+    await page.getByText(/to go/).first().waitFor();
+    await accessible(page, "a running call");
+    await page.getByRole("group", { name: "Running call" }).getByRole("button", { name: "Cancel" }).click();
+    await outcome.getByText("Cancelled").waitFor();
+  });
+
+  await check("input_requests_get_responses", async () => {
+    await select(page, "trip", "trip");
+    await call();
+    await inputs.getByText("Where to?").waitFor();
+    await inputs.getByLabel("city (required)").fill("Oslo");
+    await accessible(page, "an input request");
+    await inputs.getByRole("button", { name: "Accept" }).click();
+    await inputs.getByText("How many nights in Oslo?").waitFor();
+    // The second request is part of the same conversation.
+    await inputs.getByRole("list", { name: "Input requests of this call" }).getByText(/Where to\?/).waitFor();
+    await inputs.getByText(/"city":"Oslo"/).waitFor();
+    await picture(page, "inspect-input");
+    await inputs.getByRole("textbox", { name: /nights/ }).fill("99");
+    await inputs.getByRole("button", { name: "Accept" }).click();
+    await inputs.getByText(/the response is invalid/).waitFor();
+    await inputs.getByRole("textbox", { name: /nights/ }).fill("3");
+    await inputs.getByRole("button", { name: "Accept" }).click();
+    await inputs.getByText(/Do you agree/).waitFor();
+    await inputs.getByRole("checkbox").check();
+    await inputs.getByRole("button", { name: "Accept" }).click();
+    await outcome.getByText(/is accepted: 3 nights in Oslo/).waitFor();
+    equal(await outcome.getByRole("list", { name: "Input requests of this call" }).getByRole("listitem").count(), 3);
+  });
+
+  await check("url_and_sampling_requests", async () => {
+    await select(page, "sign_in", "sign_in");
+    await call();
+    await inputs.getByRole("link", { name: "https://example.com/sign-in?for=toolwire-demo" }).waitFor();
+    await inputs.getByRole("button", { name: "Decline" }).click();
+    await outcome.getByText("declined").waitFor();
+    await select(page, "summarise", "summarise");
+    await page.getByLabel("text (required)").fill("a long story");
+    await call();
+    await inputs.getByLabel("Text of the response").fill("short: the end");
+    await accessible(page, "a sampling request");
+    await inputs.getByRole("button", { name: "Respond" }).click();
+    await outcome.getByText("short: the end", { exact: true }).waitFor();
+  });
+
+  await check("prompt_with_completion", async () => {
+    await show(page, "Prompts");
+    await page.getByRole("option").first().click();
+    const field = page.locator(".details form input").first();
+    await field.pressSequentially("a");
+    await page.locator("datalist option").first().waitFor({ state: "attached" });
+    await call("Get prompt");
+    await outcome.getByText(/user|assistant/).first().waitFor();
+  });
+
+  await check("resource_read_and_subscription", async () => {
+    await show(page, "Resources");
+    await select(page, "counter", "demo://counter");
+    await call("Read");
+    await outcome.waitFor();
+    await call("Subscribe");
+    await page.getByRole("button", { name: "Unsubscribe" }).waitFor();
+    await show(page, "Tools");
+    await select(page, "bump", "bump");
+    await call();
+    await outcome.waitFor();
+    await show(page, "Resources");
+    await page.getByText(/^changed at/).waitFor();
+    await call("Unsubscribe");
+    await page.getByRole("button", { name: "Subscribe", exact: true }).waitFor();
+  });
+
+  await check("template_makes_a_uri", async () => {
+    await show(page, "Templates");
+    await page.getByRole("option").first().click();
+    await page.getByLabel("name", { exact: true }).fill("first");
+    await call("Make URI");
+    await page.getByRole("region", { name: "Resource", exact: true }).getByText("demo://notes/first").first().waitFor();
+    await call("Read");
+    await outcome.waitFor();
+  });
+
+  await check("changed_list_is_loaded", async () => {
+    await show(page, "Tools");
+    await select(page, "change_list", "change_list");
+    const before = await page.getByRole("button", { name: /^Tools/ }).innerText();
+    await call();
+    await outcome.waitFor();
+    await page.waitForFunction(
+      (text) => [...document.querySelectorAll("nav button")].some((button) => button.innerText.startsWith("Tools") && button.innerText !== text),
+      before,
+    );
+  });
+
+  await check("copy_as_every_language", async () => {
+    await select(page, "echo", "echo");
+    await page.getByLabel("text (required)").fill("it's");
+    await page.getByText("Copy as …").click();
+    const texts = [];
+    for (const language of ["toolwire", "curl", "Rust test", "TypeScript", "Python"]) {
+      await page.getByRole("button", { name: language, exact: true }).click();
+      await page.getByRole("button", { name: `Copy as ${language}` }).click();
+      texts.push(await page.evaluate(() => navigator.clipboard.readText()));
+    }
+    ensure(texts[0].startsWith("toolwire call ") && texts[0].includes(`'{"text":"it'\\''s"}'`), texts[0]);
+    const printed = execFileSync("sh", ["-c", texts[0]], { env: environment, encoding: "utf8" });
+    ensure(printed.includes("it's"), printed);
+    ensure(texts[2].includes('call_tool("echo"') && texts[3].includes("callTool") && texts[4].includes("call_tool"), texts.join());
+  });
+
+  await check("log_has_every_message", async () => {
+    await show(page, "Log");
+    await page.getByRole("searchbox", { name: "Filter the log" }).fill("method:tools/call dir:out kind:message");
+    await page.getByRole("option").first().click();
+    await page.getByRole("article").getByText('"tools/call"').first().waitFor();
+    await page.getByRole("img", { name: /^Timeline/ }).waitFor();
+    await picture(page, "inspect-log");
+    await page.getByRole("searchbox", { name: "Filter the log" }).fill("no such text anywhere");
+    await page.getByText(/^0 of/).waitFor();
+    await page.getByRole("searchbox", { name: "Filter the log" }).fill("");
+  });
+
+  await check("palette_finds_items_by_keyboard", async () => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").pressSequentially("tool echo");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "echo" }).waitFor();
+    await page.locator("body").press("/");
+    equal(await page.evaluate(() => document.activeElement?.id), "search");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    equal(await page.evaluate(() => document.activeElement?.getAttribute("role")), "listbox");
+  });
+
+  await check("capability_can_be_withheld", async () => {
+    await show(page, "Settings");
+    const before = await connection();
+    await page.getByLabel("Offer elicitation").uncheck();
+    await reconnected(before);
+    await show(page, "Tools");
+    await select(page, "approve", "approve");
+    await page.getByLabel("question (required)").fill("?");
+    await page.locator("button.primary:not(:disabled)").click();
+    await page.locator(".outcome.failed").waitFor();
+    await show(page, "Settings");
+    const without = await connection();
+    await page.getByLabel("Offer elicitation").check();
+    await reconnected(without);
+  });
+
+  await recordChecks(browser, page);
+
+  // Zoom and colours do not depend on the era.
+  for (const size of era === "modern" ? SIZES : SIZES.slice(0, 2)) {
+    for (const colours of era === "modern" ? size.colours : ["light"]) {
+      await check(`accessible_${size.name}_${colours}`, async () => {
+        await resize(page, size);
+        await page.emulateMedia({ colorScheme: colours });
+        for (const view of ["Tools", "Prompts", "Resources", "Templates", "Log", "Record", "Settings"]) {
+          await show(page, view);
+          await accessible(page, `${view} at ${size.name} ${colours}`);
+          await fits(page, `${view} at ${size.name}`);
+          const back = page.getByRole("button", { name: /^← / });
+          if ((await back.count()) > 0 && (await back.first().isVisible())) {
+            await back.first().click();
+            await accessible(page, `the list of ${view} at ${size.name} ${colours}`);
+          }
+        }
+      });
+    }
+  }
+
+  await check("no_violation_of_the_policy", async () => equal(problems, []));
+  await context.close();
+}

@@ -21,7 +21,7 @@ const USAGE: &str = "usage: cargo xtask <task>
   test    build the command, install the peers and the suite, run every test
   peers   install the independent clients and servers for the interop tests
   page    install the packages of the page of `toolwire inspect`, check its types and build it;
-          with `--check`, compare the build with the committed one
+          with `--check`, compare the build with the committed one; with `--pictures`, take the pictures of its guide
   conformance server|client|authorization
           install the official suite and run it with toolwire's server, client or authorization server
   bench   compare toolwire with its peers; `bench peers --help` lists the options;
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         ["peers"] => peers::install(&root),
         ["page"] => page::build(&root),
         ["page", "--check"] => page::check(&root),
+        ["page", "--pictures"] => page::take_pictures(&root),
         [
             "conformance",
             subject @ ("server" | "client" | "authorization"),

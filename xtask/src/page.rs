@@ -20,6 +20,16 @@ pub(crate) fn check(root: &Path) -> Outcome {
     run(&mut node(root, &["build.mjs", "--check"]))
 }
 
+/// Runs the tests of the page in the browser, which write the pictures of the guide.
+pub(crate) fn take_pictures(root: &Path) -> Outcome {
+    install(root, &Toolchain::find()?)?;
+    run(Command::new(env!("CARGO"))
+        .current_dir(root)
+        .args(["test", "--package", "toolwire-cli", "--all-features"])
+        .args(["--test", "it", "inspect::browser"])
+        .env("TOOLWIRE_PICTURES", directory(root).join("pictures")))
+}
+
 /// Installs the packages that the build and the tests of the page need.
 pub(crate) fn install(root: &Path, toolchain: &Toolchain) -> Outcome {
     install_node_packages(&directory(root), toolchain, "the page", &[])

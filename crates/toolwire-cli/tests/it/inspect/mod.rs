@@ -2,6 +2,7 @@
 
 mod browser;
 mod interface;
+mod many_tools;
 mod records;
 mod rejected;
 

@@ -1,0 +1,67 @@
+// A log of 100,000 entries, compared with one of 1,000.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { accessible, check, ensure, equal, inspect, keystroke, open, show } from "./browser.mjs";
+
+const HEADER = { format: "mcplog", version: 1, began: "", tool: "", redacted: [], target: "stdio" };
+const HOSTILE = "<img src=x onerror=alert(1)> \u202egnp.exe \u001b[31mred <script>alert(1)</script>";
+
+/** Writes a record with this many events. */
+function write(path, count) {
+  const lines = [JSON.stringify(HEADER), JSON.stringify({ t: 1, conn: 1, kind: "stderr", text: HOSTILE })];
+  for (let id = 1; lines.length <= count; id++) {
+    const params = { name: `tool_${id % 100}`, arguments: { text: "some words that fill the line ".repeat(8) } };
+    const body = id % 2 ? { jsonrpc: "2.0", id, method: "tools/call", params } : { jsonrpc: "2.0", id: id - 1, result: params };
+    lines.push(JSON.stringify({ t: id * 100, conn: 1, dir: id % 2 ? "out" : "in", kind: "message", body }));
+  }
+  writeFileSync(path, `${lines.join("\n")}\n`);
+}
+
+/** Opens the log of a record, and measures what the user does with it. Returns the best times in milliseconds. */
+async function measure(browser, path, count) {
+  write(path, count);
+  const command = await inspect(path);
+  const { context, page, problems } = await open(browser, command.url);
+  await show(page, "Log");
+  await page.getByText(`${count} of ${count} entries`).waitFor();
+  ensure((await page.getByRole("option").count()) < 80, "too many rows");
+  const scroll = await page.getByRole("listbox", { name: "Log entries" }).evaluate(async (list) => {
+    const times = [];
+    for (let part = 0; part < 12; part++) {
+      const start = performance.now();
+      list.scrollTop = (list.scrollHeight * part) / 12;
+      list.dispatchEvent(new Event("scroll"));
+      await new Promise((resolve) => setTimeout(resolve));
+      list.getBoundingClientRect();
+      times.push(performance.now() - start);
+    }
+    return times.sort((a, b) => a - b)[3];
+  });
+  const field = page.getByRole("searchbox", { name: "Filter the log" });
+  const filter = await keystroke(field, ["t", "to", "too", "tool", "tool_7", "fill"]);
+  await field.fill("tool_77");
+  await page.getByText(`${count / 100} of ${count} entries`).waitFor();
+  await field.fill("kind:stderr");
+  await page.getByRole("option").first().click();
+  await page.getByRole("article").getByText("<script>alert(1)</script>").waitFor();
+  ensure(!/[\u202e\u001b]/.test(await page.locator("body").innerText()), "a control character is shown");
+  await accessible(page, "a log with hostile text");
+  equal(problems, []);
+  await context.close();
+  command.end();
+  return { scroll, filter };
+}
+
+export async function logChecks(browser) {
+  await check("log_of_100000_entries_is_as_fast_as_of_1000", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "toolwire-page-"));
+    const few = await measure(browser, join(directory, "few.mcplog"), 1000);
+    const many = await measure(browser, join(directory, "many.mcplog"), 100_000);
+    rmSync(directory, { recursive: true });
+    for (const what of ["scroll", "filter"]) {
+      ensure(many[what] < 10 * Math.max(few[what], 1), `${what}: ${many[what]} ms and ${few[what]} ms`);
+    }
+  });
+}
