@@ -4,6 +4,7 @@
 
 mod bench;
 mod conformance;
+mod docs;
 mod hello;
 mod page;
 mod peers;
@@ -22,6 +23,10 @@ const USAGE: &str = "usage: cargo xtask <task>
   peers   install the independent clients and servers for the interop tests
   page    install the packages of the page of `toolwire inspect`, check its types and build it;
           with `--check`, compare the build with the committed one; with `--pictures`, take the pictures of its guide
+  docs    build the documentation site with the reference of all crates into `target/site`;
+          with `--check`, build it without the reference, check its links and open it in a browser
+  docs links
+          rewrite links of guides that are Rust paths, so that they also work on code hosts and on the site
   conformance server|client|authorization
           install the official suite and run it with toolwire's server, client or authorization server
   bench   compare toolwire with its peers; `bench peers --help` lists the options;
@@ -41,6 +46,11 @@ fn main() -> ExitCode {
         ["page"] => page::build(&root),
         ["page", "--check"] => page::check(&root),
         ["page", "--pictures"] => page::take_pictures(&root),
+        ["docs"] => docs::build(&root),
+        ["docs", "--check"] => {
+            peers::Toolchain::find().and_then(|found| docs::check(&root, &found))
+        }
+        ["docs", "links"] => docs::rewrite_links(&root),
         [
             "conformance",
             subject @ ("server" | "client" | "authorization"),

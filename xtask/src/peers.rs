@@ -67,12 +67,12 @@ impl Toolchain {
     }
 
     /// Returns the command of the machine's Python.
-    pub(crate) fn python(&self) -> Command {
+    fn python(&self) -> Command {
         Command::new(self.python)
     }
 
     /// Returns what an environment is installed from: the version of Python and the requirements.
-    pub(crate) fn python_source(&self, requirements: &Path) -> Outcome<String> {
+    fn python_source(&self, requirements: &Path) -> Outcome<String> {
         Ok(format!("{}\n{}", self.python_version, read(requirements)?))
     }
 }
@@ -155,6 +155,35 @@ pub(crate) fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Ou
     Ok(environment_python(&environment))
 }
 
+/// Installs the packages of a requirements file into an environment if needed. `uv` installs Python packages in a fraction
+/// of pip's time.
+pub(crate) fn install_with_uv(
+    environment: &Path,
+    requirements: &Path,
+    toolchain: &Toolchain,
+    uv: &Path,
+) -> Outcome {
+    let source = toolchain.python_source(requirements)?;
+    if installed_from(environment, &source) {
+        note(&format!(
+            "the packages of {} are installed",
+            requirements.display()
+        ));
+        return Ok(());
+    }
+    remove_mark(environment)?;
+    run(toolchain
+        .python()
+        .args(["-m", "venv", "--clear", "--without-pip"])
+        .arg(environment))?;
+    run(Command::new(uv)
+        .args(["pip", "install", "--quiet", "--python"])
+        .arg(environment_python(environment))
+        .arg("--requirement")
+        .arg(requirements))?;
+    write_mark(environment, &source)
+}
+
 pub(crate) fn environment_python(environment: &Path) -> PathBuf {
     if cfg!(windows) {
         environment.join("Scripts").join("python.exe")
@@ -163,11 +192,11 @@ pub(crate) fn environment_python(environment: &Path) -> PathBuf {
     }
 }
 
-pub(crate) fn installed_from(directory: &Path, source: &str) -> bool {
+fn installed_from(directory: &Path, source: &str) -> bool {
     fs::read_to_string(directory.join(INSTALLED_MARK)).is_ok_and(|mark| mark == source)
 }
 
-pub(crate) fn remove_mark(directory: &Path) -> Outcome {
+fn remove_mark(directory: &Path) -> Outcome {
     let mark = directory.join(INSTALLED_MARK);
     if mark.exists() {
         fs::remove_file(&mark)
@@ -176,7 +205,7 @@ pub(crate) fn remove_mark(directory: &Path) -> Outcome {
     Ok(())
 }
 
-pub(crate) fn write_mark(directory: &Path, source: &str) -> Outcome {
+fn write_mark(directory: &Path, source: &str) -> Outcome {
     let mark = directory.join(INSTALLED_MARK);
     fs::write(&mark, source).map_err(|error| format!("cannot write {}: {error}", mark.display()))
 }

@@ -8,10 +8,10 @@ use std::sync::Mutex;
 use std::thread;
 
 use crate::peers::{self, Toolchain};
-use crate::steps::{Outcome, note, run};
+use crate::steps::{Outcome, run};
 use crate::suite;
 
-/// Installs the packages of all releases if needed. `uv` installs Python packages in a fraction of pip's time.
+/// Installs the packages of all releases if needed.
 pub(crate) fn install(root: &Path, toolchain: &Toolchain, uv: &Path) -> Outcome {
     let releases = directory(root);
     peers::install_node_packages(&releases, toolchain, "the releases", &[])?;
@@ -64,23 +64,7 @@ fn install_environment(
 ) -> Outcome {
     let name = requirements.file_stem().unwrap_or_default();
     let environment = releases.join(".venv").join(name);
-    let source = toolchain.python_source(requirements)?;
-    if peers::installed_from(&environment, &source) {
-        let name = name.to_string_lossy();
-        note(&format!("the Python packages of {name} are installed"));
-        return Ok(());
-    }
-    peers::remove_mark(&environment)?;
-    run(toolchain
-        .python()
-        .args(["-m", "venv", "--clear", "--without-pip"])
-        .arg(&environment))?;
-    run(Command::new(uv)
-        .args(["pip", "install", "--quiet", "--python"])
-        .arg(peers::environment_python(&environment))
-        .arg("--requirement")
-        .arg(requirements))?;
-    peers::write_mark(&environment, &source)
+    peers::install_with_uv(&environment, requirements, toolchain, uv)
 }
 
 /// Builds the client and the server of rmcp into the target directory of the tests, where the tests find them.

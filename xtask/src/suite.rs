@@ -5,6 +5,7 @@ use std::process::Command;
 use std::thread::{self, ScopedJoinHandle};
 
 use crate::conformance;
+use crate::docs;
 use crate::page;
 use crate::peers::{self, Toolchain};
 use crate::programs;
@@ -43,7 +44,7 @@ const SERVER_ALONE: &[&str] = &[
 ];
 
 /// The packages with published documentation.
-const DOCUMENTED: [&str; 9] = [
+pub(crate) const DOCUMENTED: [&str; 9] = [
     "toolwire",
     "toolwire-auth",
     "toolwire-cli",
@@ -90,7 +91,8 @@ fn build_and_test(root: &Path, toolchain: &Toolchain) -> Outcome {
         // The installations wait for the network most of the time.
         let installing = scope.spawn(|| {
             install_packages(root, toolchain)?;
-            page::check(root)
+            page::check(root)?;
+            docs::check(root, toolchain)
         });
         run(&mut ci_cargo(root, &[ALL_TESTS, &["--no-run"]].concat()))?;
         join(installing, "the installation of the peers")
@@ -154,7 +156,8 @@ fn lint(root: &Path) -> Outcome {
         .into_iter()
         .chain(packages)
         .collect();
-    lint(&arguments)
+    lint(&arguments)?;
+    docs::check_item_links(root, &directory.join("doc"))
 }
 
 /// Builds the tests of a server alone. They run later: with a low priority, they could reach their timeouts.

@@ -1,0 +1,271 @@
+//! The documentation site, built by Sphinx from the Markdown files that `docs/README.md` lists.
+//!
+//! The checks that need only the files run as tests of this crate. `cargo xtask docs --check` also builds the site, checks
+//! its links, and opens it in a browser.
+
+mod code_blocks;
+mod host_links;
+mod item_links;
+mod markdown;
+mod page_list;
+mod site_links;
+mod staging;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use self::item_links::{Documentation, GuideDirectory, is_item_address};
+use self::markdown::Document;
+use self::page_list::{LIST, PageList};
+use crate::page;
+use crate::peers::{self, Toolchain};
+use crate::programs;
+use crate::steps::{Outcome, cargo, note, run};
+use crate::suite::{self, DOCUMENTED};
+
+/// Directories of built, installed or recorded files.
+const SKIPPED_DIRECTORIES: [&str; 4] = [".git", "target", "node_modules", ".venv"];
+
+/// Builds the site with the reference of all crates into `target/site`.
+pub(crate) fn build(root: &Path) -> Outcome {
+    let site = build_pages(root, &Toolchain::find()?)?;
+    document_crates(root)?;
+    add_reference(&suite::target_directory()?.join("doc"), &site)?;
+    note(&format!(
+        "the site is {}",
+        site.join("index.html").display()
+    ));
+    Ok(())
+}
+
+/// Builds the site without the reference, and opens it in a browser.
+pub(crate) fn check(root: &Path, toolchain: &Toolchain) -> Outcome {
+    let site = build_pages(root, toolchain)?;
+    page::install(root, toolchain)?;
+    run(Command::new("node")
+        .current_dir(root)
+        .arg("page/tests/site.mjs")
+        .arg(&site)
+        .env("TOOLWIRE_CHROMIUM", programs::chromium()?))
+}
+
+/// Rewrites links of guides that are Rust paths, so that they also work on code hosts and on the site.
+pub(crate) fn rewrite_links(root: &Path) -> Outcome {
+    document_crates(root)?;
+    let documentation = Documentation::new(suite::target_directory()?.join("doc"));
+    for guides in GuideDirectory::all(root)? {
+        guides.rewrite(&documentation)?;
+    }
+    Ok(())
+}
+
+/// Checks that every link to an item leads to a page and an anchor of the built documentation.
+pub(crate) fn check_item_links(root: &Path, documentation: &Path) -> Outcome {
+    let documentation = Documentation::new(documentation.to_owned());
+    let mut findings = Vec::new();
+    for guides in GuideDirectory::all(root)? {
+        findings.extend(guides.check_addresses(&documentation)?);
+    }
+    for (path, text) in markdown_files(root)? {
+        let document = Document::parse(&text);
+        for link in &document.links {
+            let address = document.address(&link.target).unwrap_or_default();
+            if is_item_address(address) && !documentation.has(address) {
+                findings.push(format!("{path}:{}: there is no {address}", link.line));
+            }
+        }
+    }
+    outcome(findings)
+}
+
+/// Checks the list of pages, the links between files, and the code blocks.
+fn check_files(root: &Path) -> Outcome {
+    let list = PageList::read(root)?;
+    let files = markdown_files(root)?;
+    let mut findings = host_links::check(root, &files);
+    for page in list.pages() {
+        match files.get(&page.source) {
+            Some(text) => findings.extend(code_blocks::check(root, &page.source, text)),
+            None => findings.push(format!("{LIST}: there is no file {}", page.source)),
+        }
+    }
+    for guides in GuideDirectory::all(root)? {
+        findings.extend(guides.check()?);
+        for page in guides.pages()? {
+            let path = relative_path(root, &page);
+            if list.find(&path).is_none() {
+                findings.push(format!("{path} is not in the list of pages, {LIST}"));
+            }
+        }
+    }
+    outcome(findings)
+}
+
+fn outcome(findings: Vec<String>) -> Outcome {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "{}\ndocs: {} findings",
+        findings.join("\n"),
+        findings.len()
+    ))
+}
+
+/// Builds the pages into an empty directory, checks their links, and returns the directory.
+fn build_pages(root: &Path, toolchain: &Toolchain) -> Outcome<PathBuf> {
+    check_files(root)?;
+    let python = install_sphinx(root, toolchain)?;
+    let target = suite::target_directory()?;
+    let (sources, site) = (target.join("site-sources"), target.join("site"));
+    for directory in [&sources, &site] {
+        if directory.exists() {
+            fs::remove_dir_all(directory)
+                .map_err(|error| format!("cannot remove {}: {error}", directory.display()))?;
+        }
+    }
+    staging::write_sources(root, &PageList::read(root)?, &repository(root)?, &sources)?;
+    run(Command::new(python)
+        .args([
+            "-m",
+            "sphinx",
+            "--quiet",
+            "--fail-on-warning",
+            "--keep-going",
+        ])
+        .args(["--builder", "html", "--conf-dir"])
+        .arg(root.join("docs").join("site"))
+        .arg(&sources)
+        .arg(&site))?;
+    let links = site_links::check(&site)?;
+    note(&format!("{links} links of the site are checked"));
+    Ok(site)
+}
+
+/// Installs Sphinx into `docs/.venv` if needed, with the `uv` of the peers.
+fn install_sphinx(root: &Path, toolchain: &Toolchain) -> Outcome<PathBuf> {
+    let environment = root.join("docs").join(".venv");
+    let requirements = root.join("docs").join("requirements.txt");
+    let python = peers::install_python_packages(&peers::directory(root), toolchain)?;
+    let uv = python.with_file_name(format!("uv{}", std::env::consts::EXE_SUFFIX));
+    peers::install_with_uv(&environment, &requirements, toolchain, &uv)?;
+    Ok(peers::environment_python(&environment))
+}
+
+fn document_crates(root: &Path) -> Outcome {
+    let packages = DOCUMENTED.iter().flat_map(|package| ["--package", package]);
+    let arguments: Vec<&str> = ["doc", "--no-deps", "--all-features"]
+        .into_iter()
+        .chain(packages)
+        .collect();
+    run(&mut cargo(root, &arguments))
+}
+
+/// Copies the output of rustdoc into the site, and directs the links to it.
+fn add_reference(documentation: &Path, site: &Path) -> Outcome {
+    for file in files_below(site)? {
+        if file.ends_with(".html") {
+            let path = site.join(&file);
+            let text = read(&path)?;
+            let up = "../".repeat(file.matches('/').count());
+            let text = with_local_reference(&text, &up);
+            fs::write(&path, text)
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
+    }
+    let api = site.join("api");
+    for file in files_below(documentation)? {
+        let target = api.join(&file);
+        let parent = target.parent().unwrap_or(&api);
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::copy(documentation.join(&file), &target))
+            .map_err(|error| format!("cannot write {}: {error}", target.display()))?;
+    }
+    Ok(())
+}
+
+/// Replaces the addresses of docs.rs by those of the site.
+fn with_local_reference(text: &str, up: &str) -> String {
+    let mut local = text.to_owned();
+    for package in DOCUMENTED {
+        let published = format!("https://docs.rs/{package}/latest/");
+        local = local.replace(&published, &format!("{up}api/"));
+    }
+    local
+}
+
+/// Returns the address of the repository, a line of the workspace's manifest.
+fn repository(root: &Path) -> Outcome<String> {
+    let manifest = read(&root.join("Cargo.toml"))?;
+    let mut lines = manifest.lines();
+    let line = lines.find_map(|line| line.strip_prefix("repository = \""));
+    let address = line.and_then(|rest| rest.split('"').next());
+    address
+        .map(str::to_owned)
+        .ok_or_else(|| "Cargo.toml has no repository".to_owned())
+}
+
+/// Returns the text of every Markdown file, by its path in the repository.
+fn markdown_files(root: &Path) -> Outcome<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    for file in files_below(root)? {
+        if file.ends_with(".md") {
+            let text = read(&root.join(&file))?;
+            files.insert(file, text);
+        }
+    }
+    Ok(files)
+}
+
+/// Returns the relative paths of all files below a directory, with `/`.
+fn files_below(root: &Path) -> Outcome<Vec<String>> {
+    let mut files = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let cannot_read = |error| format!("cannot read {}: {error}", directory.display());
+        for entry in fs::read_dir(&directory).map_err(cannot_read)? {
+            let entry = entry.map_err(cannot_read)?;
+            let path = entry.path();
+            if path.is_dir() {
+                let name = entry.file_name();
+                if !SKIPPED_DIRECTORIES.iter().any(|skipped| name == *skipped) {
+                    directories.push(path);
+                }
+            } else {
+                files.push(relative_path(root, &path));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn relative_path(root: &Path, path: &Path) -> String {
+    let relative = path.strip_prefix(root).unwrap_or(path);
+    relative.to_string_lossy().replace('\\', "/")
+}
+
+fn read(path: &Path) -> Outcome<String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_links_and_code_blocks_of_the_repository_are_right() {
+        if let Err(findings) = check_files(&crate::workspace_root()) {
+            panic!("{findings}");
+        }
+    }
+
+    #[test]
+    fn links_to_the_reference_stay_on_the_site() {
+        let text = "<a href=\"https://docs.rs/toolwire/latest/toolwire/struct.Server.html\">";
+        let expected = "<a href=\"../api/toolwire/struct.Server.html\">";
+        assert_eq!(with_local_reference(text, "../"), expected);
+    }
+}
