@@ -111,3 +111,19 @@ pub mod testing {}
 #[doc = include_str!("links.md")]
 #[doc = include_str!("coming_from_mcpd.md")]
 pub mod coming_from_mcpd {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("coming_from_rmcp.md")]
+pub mod coming_from_rmcp {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("coming_from_typescript.md")]
+pub mod coming_from_typescript {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("coming_from_python.md")]
+pub mod coming_from_python {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("coming_from_fastmcp.md")]
+pub mod coming_from_fastmcp {}
