@@ -6,6 +6,7 @@ mod bench;
 mod conformance;
 mod docs;
 mod hello;
+mod package;
 mod page;
 mod peers;
 mod programs;
@@ -31,6 +32,7 @@ const USAGE: &str = "usage: cargo xtask <task>
           install the official suite and run it with toolwire's server, client or authorization server
   bench   compare toolwire with its peers; `bench peers --help` lists the options;
           other benchmarks: `bench hello`, `bench instructions`, `bench streams`, `bench http-clients`, `bench tasks`, `bench proxy`
+  package check that every crate can be published: metadata, files and versions, without a build
   tidy    check the project rules that the compiler does not check
   style [CHECK]
           count violations of the glossary and the layout, or list those of one check
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
             subject @ ("server" | "client" | "authorization"),
         ] => conformance::check(&root, subject),
         ["bench", arguments @ ..] => bench::bench(&root, arguments),
+        ["package"] => package::check(&root),
         ["tidy"] => tidy::report(&root),
         ["style"] => tidy::style::report(&root, None),
         ["style", check] => tidy::style::report(&root, Some(check)),

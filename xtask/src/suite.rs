@@ -6,6 +6,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use crate::conformance;
 use crate::docs;
+use crate::package;
 use crate::page;
 use crate::peers::{self, Toolchain};
 use crate::programs;
@@ -92,7 +93,8 @@ fn build_and_test(root: &Path, toolchain: &Toolchain) -> Outcome {
         let installing = scope.spawn(|| {
             install_packages(root, toolchain)?;
             page::check(root)?;
-            docs::check(root, toolchain)
+            docs::check(root, toolchain)?;
+            package::check(root)
         });
         run(&mut ci_cargo(root, &[ALL_TESTS, &["--no-run"]].concat()))?;
         join(installing, "the installation of the peers")

@@ -20,6 +20,8 @@
 //! * [`pins`] detect tools, prompts and instructions that changed after the operator approved them.
 //! * The [`guide`] explains the command `toolwire gateway`, which runs this crate.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod access;
 mod audit;
 mod caller_tokens;

@@ -3,6 +3,8 @@
 //! Use the macros through the `toolwire` crate, which re-exports them: generated code uses only `toolwire::__private`. A
 //! crate that imports toolwire under another path sets `crate = "path"` in the attribute.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod access;
 mod arguments;
 mod attributes;

@@ -17,6 +17,8 @@
 //! * [`Redaction`] decides what recorded arguments and results contain. By default they are not recorded.
 //! * The [`guide`] has the tables of spans, attributes and metrics.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod attributes;
 mod client;
 mod client_request;

@@ -7,6 +7,8 @@
 //! server does not need. The feature `relay` adds the rules of proxies and gateways, `skills` those of skills, and
 //! `events` those of events, which are a draft.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod admit;
 #[cfg(feature = "apps")]
 pub mod apps;

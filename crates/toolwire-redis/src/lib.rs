@@ -50,6 +50,8 @@
 //!
 //! Redis replicates asynchronously: a failover can lose the last writes that were acknowledged.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod bus;
 mod call_observer;
 #[cfg(feature = "client")]

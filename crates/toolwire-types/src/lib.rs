@@ -26,6 +26,8 @@
 //!
 //! The feature `events` adds the types of the events extension, which is a draft.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod apps;
 mod capabilities;
 mod completion;

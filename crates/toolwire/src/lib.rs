@@ -25,6 +25,8 @@
 //! * Authorization with OAuth is in the crate `toolwire-auth`.
 //! * The [`guide`] explains each subject on one page.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(feature = "client")]
 mod client;
 mod engine;

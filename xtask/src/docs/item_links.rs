@@ -374,7 +374,7 @@ impl Documentation {
 pub(super) fn is_item_address(address: &str) -> bool {
     address
         .strip_prefix(DOCS_RS)
-        .is_some_and(|rest| rest.starts_with("toolwire"))
+        .is_some_and(|rest| rest.starts_with("toolwire") && rest.contains("/latest/"))
 }
 
 /// Returns the label of a link to a Rust path: its text if that names the item and no other one, or the path.

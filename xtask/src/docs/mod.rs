@@ -32,7 +32,9 @@ const SKIPPED_DIRECTORIES: [&str; 4] = [".git", "target", "node_modules", ".venv
 pub(crate) fn build(root: &Path) -> Outcome {
     let site = build_pages(root, &Toolchain::find()?)?;
     document_crates(root)?;
-    add_reference(&suite::target_directory()?.join("doc"), &site)?;
+    let documentation = suite::target_directory()?.join("doc");
+    check_item_links(root, &documentation)?;
+    add_reference(&documentation, &site)?;
     note(&format!(
         "the site is {}",
         site.join("index.html").display()
