@@ -8,6 +8,8 @@ mod cargo_package;
 mod certificates;
 mod closing;
 mod command_line_error;
+#[cfg(all(test, feature = "events", feature = "otel"))]
+mod command_reference;
 mod commands;
 mod connect;
 mod connection_arguments;

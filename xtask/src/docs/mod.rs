@@ -8,6 +8,7 @@ mod host_links;
 mod item_links;
 mod markdown;
 mod page_list;
+mod reference;
 mod site_links;
 mod staging;
 
@@ -87,6 +88,7 @@ fn check_files(root: &Path) -> Outcome {
     let list = PageList::read(root)?;
     let files = markdown_files(root)?;
     let mut findings = host_links::check(root, &files);
+    findings.extend(reference::check(root)?);
     for page in list.pages() {
         match files.get(&page.source) {
             Some(text) => findings.extend(code_blocks::check(root, &page.source, text)),

@@ -109,6 +109,10 @@ pub mod record {}
 pub mod testing {}
 
 #[doc = include_str!("links.md")]
+#[doc = include_str!("limits.md")]
+pub mod limits {}
+
+#[doc = include_str!("links.md")]
 #[doc = include_str!("coming_from_mcpd.md")]
 pub mod coming_from_mcpd {}
 
@@ -127,3 +131,65 @@ pub mod coming_from_python {}
 #[doc = include_str!("links.md")]
 #[doc = include_str!("coming_from_fastmcp.md")]
 pub mod coming_from_fastmcp {}
+
+/// Compares the page [`limits`] with the defaults of the code.
+///
+/// ```
+/// fn text(field: &str, value: &str) -> String {
+///     if value == "None" {
+///         return "no limit".to_owned();
+///     }
+///     if let Some(seconds) = value.strip_suffix('s') {
+///         let seconds: u64 = seconds.parse().expect("whole seconds");
+///         return match seconds % 60 {
+///             0 => format!("{} min", seconds / 60),
+///             _ => format!("{seconds} s"),
+///         };
+///     }
+///     let number: u64 = value.parse().expect("a number");
+///     match number {
+///         _ if field.contains("bytes") && number % (1 << 20) == 0 => format!("{} MiB", number >> 20),
+///         _ if field.contains("bytes") => format!("{} KiB", number >> 10),
+///         1000.. => format!("{},{:03}", number / 1000, number % 1000),
+///         _ => number.to_string(),
+///     }
+/// }
+///
+/// fn rows(limits: &dyn std::fmt::Debug) -> Vec<String> {
+///     let printed = format!("{limits:#?}");
+///     let fields = printed.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(','));
+///     let simple = fields.filter_map(|field| field.split_once(": "));
+///     simple
+///         .filter(|(field, _)| !field.starts_with(' '))
+///         .map(|(field, value)| format!("| `{field}` | {} |", text(field, value)))
+///         .collect()
+/// }
+///
+/// let page = std::fs::read_to_string("src/guide/limits.md").expect("there is a page");
+/// let all: [&dyn std::fmt::Debug; 7] = [
+///     &toolwire::transport::Limits::default(),
+///     &toolwire::transport::http::HttpLimits::default(),
+///     &toolwire::ClientLimits::default(),
+///     &toolwire::store::MemorySessionLimits::default(),
+///     &toolwire::store::MemoryEventLogLimits::default(),
+///     &toolwire::tasks::MemoryTaskLimits::default(),
+///     &toolwire::events::EventLimits::default(),
+/// ];
+/// let mut sections = page.split("\n# ").skip(1);
+/// for limits in all {
+///     let section = sections.next().expect("each type has a section");
+///     let rows = rows(limits);
+///     assert_eq!(section.matches("\n| `").count(), rows.len(), "{section}");
+///     for row in rows {
+///         assert!(section.contains(&row), "the page has no row that starts with {row}");
+///     }
+/// }
+/// ```
+#[cfg(all(
+    doctest,
+    feature = "events",
+    feature = "http-client",
+    feature = "http-server",
+    feature = "tasks"
+))]
+mod limits_are_those_of_the_code {}

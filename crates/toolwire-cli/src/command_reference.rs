@@ -1,0 +1,135 @@
+//! Checks the reference of the command, `docs/reference/command.md`, against the definition of its arguments.
+//!
+//! `UPDATE_REFERENCE=1 cargo test -p toolwire-cli --all-features command_reference` writes the page.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
+
+use crate::arguments::Arguments;
+use crate::failure::Exit;
+
+const INTRODUCTION: &str = "# The command `toolwire`
+
+Every command with its arguments and options, and the exit codes. A test compares this page with the program.
+[At the terminal](../../crates/toolwire/src/guide/terminal.md) explains the commands with examples.
+";
+
+/// The exit codes in their order, with their meanings.
+const EXIT_CODES: [(Exit, &str); 10] = [
+    (Exit::Success, "success"),
+    (
+        Exit::ToolFailed,
+        "the tool reported an error, or a check found a fault",
+    ),
+    (Exit::Usage, "the command line is invalid"),
+    (Exit::NoConnection, "no connection to the server"),
+    (
+        Exit::Protocol,
+        "the server returned an error or violated the protocol",
+    ),
+    (Exit::Timeout, "no response in time"),
+    (
+        Exit::Unauthorized,
+        "the credentials were rejected or are missing",
+    ),
+    (Exit::TerminalClosed, "the terminal was closed (SIGHUP)"),
+    (Exit::Interrupted, "interrupted (SIGINT)"),
+    (Exit::Terminated, "terminated (SIGTERM)"),
+];
+
+#[test]
+fn page_describes_every_command_and_option() {
+    let page = page();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/command.md");
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(&path, &page).expect("the page is writable");
+    }
+    let written = std::fs::read_to_string(&path).expect("there is a page");
+    assert!(
+        written == page,
+        "run with UPDATE_REFERENCE=1 to update {}",
+        path.display()
+    );
+}
+
+fn page() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    text.push_str("\n## Exit codes\n\n| Code | Meaning |\n|---|---|\n");
+    for (exit, meaning) in EXIT_CODES {
+        let _ = writeln!(text, "| {} | {meaning} |", exit as u8);
+    }
+    let mut root = Arguments::command();
+    root.build();
+    for command in root.get_subcommands() {
+        describe(&mut text, command, "toolwire");
+    }
+    text
+}
+
+/// Writes the section of a command, and those of the commands below it.
+fn describe(text: &mut String, command: &Command, parent: &str) {
+    if command.is_hide_set() || command.get_name() == "help" {
+        return;
+    }
+    let name = format!("{parent} {}", command.get_name());
+    let about = command.get_about().map(ToString::to_string);
+    let _ = write!(text, "\n## `{name}`\n\n{}.\n", about.unwrap_or_default());
+    let shown = |argument: &&Arg| !argument.is_hide_set() && argument.get_id() != "help";
+    let arguments: Vec<&Arg> = command.get_arguments().filter(shown).collect();
+    if !arguments.is_empty() {
+        text.push_str("\n| Argument | Meaning | Default |\n|---|---|---|\n");
+    }
+    for argument in arguments {
+        let help = argument.get_help().map(ToString::to_string);
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} |",
+            cell(&usage(argument)),
+            cell(&help.unwrap_or_default()),
+            cell(&default(argument))
+        );
+    }
+    for below in command.get_subcommands() {
+        describe(text, below, &name);
+    }
+}
+
+/// Returns an argument as it is written: `--timeout <SECONDS>` or `<NAME>`.
+fn usage(argument: &Arg) -> String {
+    let takes_value = matches!(argument.get_action(), ArgAction::Set | ArgAction::Append);
+    let names = argument.get_value_names().unwrap_or_default();
+    let values: Vec<String> = names.iter().map(|name| format!("<{name}>")).collect();
+    let values = if takes_value {
+        values.join(" ")
+    } else {
+        String::new()
+    };
+    let mut forms = Vec::new();
+    if let Some(short) = argument.get_short() {
+        forms.push(format!("-{short}"));
+    }
+    if let Some(long) = argument.get_long() {
+        forms.push(format!("--{long}"));
+    }
+    let text = format!("{} {values}", forms.join(", "));
+    text.trim().to_owned()
+}
+
+fn default(argument: &Arg) -> String {
+    let values = argument.get_default_values();
+    let values: Vec<String> = values
+        .iter()
+        .map(|value| format!("`{}`", value.to_string_lossy()))
+        .collect();
+    match argument.get_action() {
+        ArgAction::Set | ArgAction::Append => values.join(", "),
+        _ => String::new(),
+    }
+}
+
+/// Escapes text for a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('\n', " ").replace('|', "\\|")
+}
