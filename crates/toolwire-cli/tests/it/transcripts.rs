@@ -1,4 +1,4 @@
-//! Runs the sessions that README shows.
+//! Runs the sessions that the documentation shows.
 //!
 //! A `console` block after the comment `<!-- transcript -->` is a session. Every line that starts with `$ ` is run, and
 //! the lines after it are its output. `UPDATE_TRANSCRIPTS=1 cargo test -p toolwire-cli transcripts` updates the output.
@@ -13,11 +13,14 @@ use crate::process::{remove_log_variables, within};
 const MARK: &str = "<!-- transcript -->\n```console\n";
 const END: &str = "\n```\n";
 
+/// The page with sessions.
+const PAGE: &str = "docs/tour.md";
+
 #[tokio::test]
-async fn readme_sessions_match_the_output() {
+async fn documented_sessions_match_the_output() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join("README.md");
-    let text = std::fs::read_to_string(&path).expect("there is a README");
+    let path = root.join(PAGE);
+    let text = std::fs::read_to_string(&path).expect("there is a page");
     let updating = std::env::var_os("UPDATE_TRANSCRIPTS").is_some();
     let mut updated = String::new();
     let mut rest = text.as_str();
@@ -37,9 +40,9 @@ async fn readme_sessions_match_the_output() {
         sessions += 1;
     }
     updated.push_str(rest);
-    assert!(sessions > 0, "the README shows no session");
+    assert!(sessions > 0, "the page shows no session");
     if updating {
-        std::fs::write(&path, &updated).expect("the README is writable");
+        std::fs::write(&path, &updated).expect("the page is writable");
     }
 }
 
