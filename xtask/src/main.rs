@@ -5,6 +5,7 @@
 mod bench;
 mod conformance;
 mod docs;
+mod first_hour;
 mod hello;
 mod package;
 mod page;
@@ -28,6 +29,8 @@ const USAGE: &str = "usage: cargo xtask <task>
           with `--check`, build it without the reference, check its links and open it in a browser
   docs links
           rewrite links of guides that are Rust paths, so that they also work on code hosts and on the site
+  first-hour
+          do what the page `getting_started` says, from an empty directory to a response, and print the times
   conformance server|client|authorization
           install the official suite and run it with toolwire's server, client or authorization server
   bench   compare toolwire with its peers; `bench peers --help` lists the options;
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
             peers::Toolchain::find().and_then(|found| docs::check(&root, &found))
         }
         ["docs", "links"] => docs::rewrite_links(&root),
+        ["first-hour"] => first_hour::run_page(&root),
         [
             "conformance",
             subject @ ("server" | "client" | "authorization"),

@@ -6,6 +6,7 @@
 //! | `json`, `toml` | parsed when the site is built |
 //! | `text` | none: output, a diagram or a fragment |
 //! | after `<!-- transcript -->` | run by the tests of the command |
+//! | after `<!-- run -->` or `<!-- write: PATH -->` | executed by `cargo xtask first-hour` |
 //! | after `<!-- file: PATH -->` | equal to this file of the repository |
 //! | after `<!-- checked by: TEST -->` | the named test |
 //! | after `<!-- not run: REASON -->` | none |
@@ -45,8 +46,10 @@ fn problem(root: &Path, block: &Block, in_crate: bool) -> Option<String> {
         let same = fs::read_to_string(root.join(file)).is_ok_and(|text| text == block.code);
         return (!same).then(|| format!("the block differs from the file {file}"));
     }
-    let explained = ["not run: ", "checked by: "];
-    if comment == "transcript" || explained.iter().any(|prefix| comment.starts_with(prefix)) {
+    let explained = ["not run: ", "checked by: ", "write: "];
+    if ["transcript", "run"].contains(&comment)
+        || explained.iter().any(|prefix| comment.starts_with(prefix))
+    {
         return None;
     }
     let mut words = block.language.split(',').map(str::trim);

@@ -5,34 +5,34 @@ use std::ops::Range;
 
 /// The parts of a Markdown file.
 #[derive(Debug)]
-pub(super) struct Document {
-    pub(super) headings: Vec<Heading>,
-    pub(super) links: Vec<Link>,
-    pub(super) definitions: Vec<Definition>,
-    pub(super) blocks: Vec<Block>,
+pub(crate) struct Document {
+    pub(crate) headings: Vec<Heading>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) blocks: Vec<Block>,
 }
 
 /// A heading outside of code blocks.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Heading {
-    pub(super) line: usize,
+pub(crate) struct Heading {
+    pub(crate) line: usize,
     /// The id that code hosts give the heading.
-    pub(super) anchor: String,
+    pub(crate) anchor: String,
 }
 
 /// A link or an image.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Link {
-    pub(super) line: usize,
+pub(crate) struct Link {
+    pub(crate) line: usize,
     /// The whole link in the text of the file.
-    pub(super) range: Range<usize>,
-    pub(super) text: String,
-    pub(super) target: Target,
+    pub(crate) range: Range<usize>,
+    pub(crate) text: String,
+    pub(crate) target: Target,
 }
 
 /// What a link refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// `[text](address)`
     Inline(String),
     /// `[text][label]`, `[label][]` or `[label]`
@@ -41,26 +41,26 @@ pub(super) enum Target {
 
 /// A line `[label]: address`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Definition {
-    pub(super) line: usize,
-    pub(super) label: String,
-    pub(super) address: String,
+pub(crate) struct Definition {
+    pub(crate) line: usize,
+    pub(crate) label: String,
+    pub(crate) address: String,
 }
 
 /// A fenced code block.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Block {
-    pub(super) line: usize,
+pub(crate) struct Block {
+    pub(crate) line: usize,
     /// The text after the opening fence.
-    pub(super) language: String,
+    pub(crate) language: String,
     /// The comment in the line before the block, without its marks.
-    pub(super) comment: Option<String>,
-    pub(super) code: String,
+    pub(crate) comment: Option<String>,
+    pub(crate) code: String,
 }
 
 impl Document {
     /// Parses a file.
-    pub(super) fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut document = Self {
             headings: Vec::new(),
             links: Vec::new(),

@@ -6,7 +6,7 @@
 mod code_blocks;
 mod host_links;
 mod item_links;
-mod markdown;
+pub(crate) mod markdown;
 mod page_list;
 mod reference;
 mod site_links;
