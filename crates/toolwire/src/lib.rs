@@ -24,6 +24,26 @@
 //!   `toolwire-proto`.
 //! * Authorization with OAuth is in the crate `toolwire-auth`.
 //! * The [`guide`] explains each subject on one page.
+//!
+//! | I want to … | use |
+//! |---|---|
+//! | offer a function to a model | [`macro@tool`], [`Server::tool`] |
+//! | share state between tools | [`macro@server`] on an `impl` block |
+//! | offer data | [`macro@resource`], [`macro@resource_template`] |
+//! | offer a template for a message | [`macro@prompt`] |
+//! | serve a program that a host starts | [`Server::serve_stdio`] |
+//! | serve over HTTP | [`Server::serve_http`], [`HttpService`](transport::http::HttpService) in axum |
+//! | ask the user in the middle of a call | [`RequestContext::ask`] |
+//! | report progress | [`RequestContext::report_steps`] |
+//! | tell the model that a call failed | [`ToolError`] |
+//! | run work that takes minutes | [`Server::with_tasks`], [the guide](guide::tasks) |
+//! | require a login | the crate `toolwire-auth` |
+//! | measure, log or reject requests | [`middleware`] |
+//! | combine servers | [`Server::mount`], [`relay`] |
+//! | call a server | [`Client::connect`], [`Client::spawn`] |
+//! | test a server | [`Client::in_process`], [`testing`] |
+//! | run several nodes | [`store`], the crate `toolwire-redis` |
+//! | come from another SDK | [rmcp](guide::coming_from_rmcp), [TypeScript](guide::coming_from_typescript), [Python](guide::coming_from_python), [FastMCP](guide::coming_from_fastmcp), [mcp.d](guide::coming_from_mcpd) |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -117,6 +117,7 @@ pub use wire_listeners::WireMessage;
 /// # }
 /// ```
 #[derive(Clone)]
+#[doc(alias = "ClientSession", alias = "McpClient")]
 pub struct Client {
     pub(crate) shared: Arc<ClientInner>,
 }

@@ -113,6 +113,7 @@ use snapshot::{DerivedData, Snapshot};
 /// # }
 /// ```
 #[derive(Clone)]
+#[doc(alias = "McpServer", alias = "FastMCP")]
 pub struct Server {
     shared: Arc<ServerInner>,
 }

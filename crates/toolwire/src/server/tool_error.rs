@@ -26,6 +26,7 @@ use crate::error::{Error, chain};
 /// assert_eq!(parse("x").unwrap_err().to_string(), "invalid digit found in string");
 /// ```
 #[derive(Debug)]
+#[doc(alias = "McpError", alias = "is_error")]
 pub struct ToolError(ToolErrorKind);
 
 #[derive(Debug)]

@@ -95,6 +95,7 @@ impl RequestContext {
     /// - if the user does not accept,
     /// - if the key is used for two different requests,
     /// - if a legacy client cannot be reached or does not respond.
+    #[doc(alias = "elicitation", alias = "elicit_input")]
     pub async fn ask<A: FormOutput>(
         &self,
         key: impl Into<String>,

@@ -39,6 +39,7 @@ use crate::server::request::RequestScope;
 /// }
 /// ```
 #[derive(Debug, Clone)]
+#[doc(alias = "Context", alias = "RequestHandlerExtra")]
 pub struct RequestContext {
     scope: Arc<RequestScope>,
 }
@@ -194,6 +195,7 @@ impl RequestContext {
 
     /// Sends `notifications/progress`. Nothing is sent if the request has no progress token, or if the value did not
     /// increase. `message` reaches clients from 2025-03-26 on. In a task, the progress is also its status message.
+    #[doc(alias = "notify_progress")]
     pub fn report_progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         self.scope
             .report_progress(progress, total, message.map(str::to_owned));

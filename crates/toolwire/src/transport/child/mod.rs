@@ -72,6 +72,7 @@ impl Client {
     /// Dropping the future sends SIGTERM to the process and everything it started, before the drop returns. Processes
     /// that remain after [`exit_grace`](ClientLimits::exit_grace), or when the runtime shuts down, are killed. On
     /// Windows, which has no such signal, the process is killed at once.
+    #[doc(alias = "TokioChildProcess", alias = "StdioClientTransport")]
     pub async fn spawn(command: impl Into<ServerCommand>) -> Result<Self, Error> {
         ClientBuilder::default().spawn(command).await
     }

@@ -49,6 +49,7 @@ const REQUEST_OVERHEAD: usize = 2 * 1024;
 /// has verified an access token inserts a [`TokenInfo`] into the extensions of the request. Sessions, streams and
 /// request states then belong to the principal of that token.
 #[derive(Debug, Clone)]
+#[doc(alias = "StreamableHttpService", alias = "streamable")]
 pub struct HttpService {
     endpoint: Arc<HttpEndpoint>,
     further: Arc<FurtherServices<Self>>,

@@ -28,6 +28,7 @@ impl Client {
     /// # Errors
     /// Returns an error if client and server have no protocol revision in common, or if an extension needs something
     /// that the server does not offer.
+    #[doc(alias = "InMemoryTransport")]
     pub async fn in_process(server: &Server) -> Result<Self, Error> {
         ClientBuilder::default().in_process(server).await
     }

@@ -296,6 +296,7 @@ impl Server {
     ///
     /// # Cancellation
     /// Dropping the future aborts all connections.
+    #[doc(alias = "streamable", alias = "sse")]
     pub async fn serve_http(self, address: impl ToSocketAddrs) -> Result<(), Error> {
         self.serve_http_with(address, HttpOptions::default()).await
     }
