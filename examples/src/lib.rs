@@ -1,1 +1,3 @@
-//! Runnable examples; each file under `examples/` is one program.
+//! Runnable examples; each file or directory under `examples/` is one program.
+
+pub mod job;

@@ -18,6 +18,7 @@ mod fleet;
 mod fleet_files;
 mod http;
 mod input_requests;
+mod jobs;
 mod long_work;
 mod onboarding;
 mod quickstart;

@@ -9,11 +9,16 @@ fn every_example_is_listed_and_documents_how_to_run_it() {
     let readme = fs::read_to_string(package.join("README.md")).unwrap();
     for entry in fs::read_dir(package.join("examples")).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "rs") {
-            continue;
-        }
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let link = format!("| [`{name}`](examples/{name}.rs) |");
+        let (path, link) = if path.is_dir() {
+            let link = format!("| [`{name}`](examples/{name}/main.rs) |");
+            (path.join("main.rs"), link)
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let link = format!("| [`{name}`](examples/{name}.rs) |");
+            (path, link)
+        } else {
+            continue;
+        };
         assert!(readme.contains(&link), "{name} is missing from README.md");
         let program = fs::read_to_string(&path).unwrap();
         // The README shows the quickstart without the module documentation.

@@ -33,6 +33,15 @@ impl ResourceContents {
     pub fn blob(uri: impl Into<String>, base64: impl Into<String>) -> Self {
         BlobResourceContents::new(uri, base64).into()
     }
+
+    /// Returns the text, or `None` if these are not text contents.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(contents) => Some(&contents.text),
+            _ => None,
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for ResourceContents {

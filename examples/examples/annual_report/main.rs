@@ -1,0 +1,19 @@
+//! A long report as a task: the call returns at once, the client shows the status and collects the result later.
+//!
+//! Clients without tasks wait for the result in the same call.
+//! Run the server with `cargo run -p toolwire-examples --example annual_report`, and the client with `-- client`. The
+//! module `toolwire_examples::job` lists the other arguments.
+
+mod client;
+mod server;
+
+use toolwire::transport::http::HttpOptions;
+use toolwire_examples::job::{self, Role};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    match Role::from_command_line() {
+        Role::Server(address) => job::serve(server::server(), address, HttpOptions::new()).await,
+        Role::Client(choice) => client::run(&choice).await,
+    }
+}

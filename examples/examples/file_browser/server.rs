@@ -1,0 +1,110 @@
+//! The server: a tool that lists a directory, and a template that reads a file.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolwire::{RequestContext, ToolError};
+
+/// The largest file that is read into memory.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// The directory that is served, without symbolic links in its path.
+pub(crate) struct Files {
+    directory: PathBuf,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Listing {
+    entries: Vec<Entry>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Entry {
+    name: String,
+    /// The URI of a file, or `null` for a directory.
+    uri: Option<String>,
+    /// The size of a file in bytes.
+    size: Option<u64>,
+}
+
+impl Files {
+    pub(crate) fn open(directory: impl AsRef<Path>) -> io::Result<Self> {
+        Ok(Self {
+            directory: fs::canonicalize(directory)?,
+        })
+    }
+
+    /// Returns the absolute path of a file or directory, if it is inside the served directory.
+    ///
+    /// The path comes from the client, so `..` and symbolic links are resolved before the comparison.
+    fn resolve(&self, path: &str) -> Result<PathBuf, ToolError> {
+        let absolute = fs::canonicalize(self.directory.join(path))?;
+        if absolute.starts_with(&self.directory) {
+            Ok(absolute)
+        } else {
+            Err(ToolError::failed(format!(
+                "{path} is outside the served directory"
+            )))
+        }
+    }
+}
+
+#[toolwire::server(name = "file-browser", version = "1.0.0")]
+impl Files {
+    /// Lists a directory. The path is relative to the served directory.
+    #[tool(read_only)]
+    async fn list(
+        &self,
+        ctx: &RequestContext,
+        #[arg(default = ".".to_owned())] path: String,
+    ) -> Result<Listing, ToolError> {
+        let directory = self.resolve(&path)?;
+        if ctx.client_capabilities().roots.is_some() {
+            // The user of such a client chooses the directories that servers may use.
+            let roots = ctx.ask_roots("roots").await?;
+            let within = |root: &str| {
+                let root = root.strip_prefix("file://").map(Path::new);
+                root.is_some_and(|root| directory.starts_with(root))
+            };
+            if !roots.iter().any(|root| within(&root.uri)) {
+                return Err(ToolError::failed(format!(
+                    "{path} is outside the roots of the client"
+                )));
+            }
+        }
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(&directory)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let metadata = entry.metadata()?;
+            let file = entry.path();
+            let relative = file.strip_prefix(&self.directory)?;
+            entries.push(Entry {
+                name,
+                uri: metadata
+                    .is_file()
+                    .then(|| format!("files:///{}", relative.display())),
+                size: metadata.is_file().then(|| metadata.len()),
+            });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Listing { entries })
+    }
+
+    /// The text of a file.
+    #[resource_template(uri = "files:///{+path}", mime_type = "text/plain")]
+    async fn read(&self, path: String, #[arg(uri)] uri: &str) -> Result<String, ToolError> {
+        let missing = || ToolError::resource_not_found(uri);
+        let file = self.resolve(&path).map_err(|_| missing())?;
+        let size = tokio::fs::metadata(&file).await?.len();
+        if size > MAX_FILE_BYTES {
+            return Err(ToolError::failed(format!(
+                "the file has {size} bytes; the limit is {MAX_FILE_BYTES}"
+            )));
+        }
+        Ok(String::from_utf8_lossy(&tokio::fs::read(&file).await?).into_owned())
+    }
+}
