@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::Output;
+use crate::output_arguments::Output;
 
 pub(crate) const BUNDLE_HELP: &str = "\
 Run it in the directory of a crate after `cargo build --release`. The server is

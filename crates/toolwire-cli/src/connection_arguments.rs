@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use toolwire::{LoggingLevel, ProtocolVersion};
 
 use crate::argument_values::{duration, header, input, level, revision, variable};
@@ -63,6 +63,18 @@ pub(crate) struct Server {
     /// `true` if the command shows views
     #[arg(skip)]
     pub(crate) shows_views: bool,
+}
+
+impl Server {
+    /// Returns the default options, for a server that the command itself chooses.
+    pub(crate) fn without_options() -> Self {
+        #[derive(Debug, Parser)]
+        struct OnlyServer {
+            #[command(flatten)]
+            server: Server,
+        }
+        OnlyServer::parse_from(["toolwire"]).server
+    }
 }
 
 /// Where server names are looked up.

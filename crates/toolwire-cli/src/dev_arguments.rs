@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::arguments::{Server, duration};
+use crate::argument_values::duration;
+use crate::connection_arguments::Server;
 
 pub(crate) const DEV_HELP: &str = "\
 Examples:

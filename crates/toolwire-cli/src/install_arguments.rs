@@ -2,8 +2,9 @@
 
 use clap::Args;
 
-use crate::arguments::{Output, Server};
+use crate::connection_arguments::Server;
 use crate::hosts::{HOSTS, Host, Scope};
+use crate::output_arguments::Output;
 
 pub(crate) const INSTALL_HELP: &str = "\
 Hosts: claude-desktop, claude-code, codex, cursor, vscode, gemini, windsurf,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::Output;
+use crate::output_arguments::Output;
 
 pub(crate) const PUBLISH_HELP: &str = "\
 Run it in the directory of a crate. Nothing is sent: publish the crate with

@@ -14,7 +14,7 @@ use toolwire_auth::client::{
 
 use self::arguments::{LogIn, WhoAmI};
 use crate::certificates;
-use crate::connection_arguments::Lookup;
+use crate::connection_arguments::{Lookup, TlsOptions};
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::target::{self, Target};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use toolwire::types::{Implementation, Prompt};
 use toolwire::{ProcessTracker, Tool};
 
-use crate::arguments::Server;
 use crate::closing::close;
 use crate::commands::Session;
 use crate::commands::prompts::offered_prompts;
 use crate::commands::tools::offered_tools;
 use crate::connect::connect;
+use crate::connection_arguments::Server;
 use crate::failure::Failure;
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;

@@ -32,8 +32,8 @@ use toolwire::transport::StdioOptions;
 use toolwire::{Mount, ProcessTracker};
 use toolwire_auth::client::open_browser;
 
-use crate::arguments::{Era, Server, TlsOptions};
 use crate::closing::close;
+use crate::connection_arguments::{Era, Server, TlsOptions};
 use crate::dev::calls_in_flight::CallsInFlight;
 use crate::dev::plan::DevPlan;
 use crate::dev::reloader::Reloader;

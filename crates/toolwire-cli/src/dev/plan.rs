@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::arguments::Server;
 use crate::commands::{find_program, no_more_words};
+use crate::connection_arguments::Server;
 use crate::dev::build::BuildPlan;
 use crate::dev::cargo::{CargoBuild, Package};
 use crate::dev_arguments::Dev;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use toolwire::ProcessTracker;
 use toolwire::relay::UpstreamSource;
 
-use crate::arguments::Server;
 use crate::connect::{self, StderrListener};
+use crate::connection_arguments::Server;
 use crate::dev::program_copy::ProgramCopy;
 use crate::dev::status::DevStatus;
 use crate::dev_arguments::Dev;

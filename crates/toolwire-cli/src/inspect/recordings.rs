@@ -27,6 +27,8 @@ const MAX_OPENING_BYTES: usize = 1024 * 1024;
 const PAGE_LIMITS: RecordLimits = RecordLimits {
     bytes: 64 * 1024 * 1024,
     events: 200_000,
+    queued_bytes: 64 * 1024 * 1024,
+    queued_entries: 100_000,
 };
 
 /// Writes the records. Clones share them.

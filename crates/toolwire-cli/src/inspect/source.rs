@@ -17,13 +17,13 @@ use crate::target::Target;
 const EXTENSION: &str = "mcplog";
 
 /// What the page shows.
-pub(super) enum Source {
+pub(crate) enum Source {
     Server(Target),
     Record(OpenRecord),
 }
 
 /// A record, and a server that responds as the recorded one did.
-pub(super) struct OpenRecord {
+pub(crate) struct OpenRecord {
     path: PathBuf,
     pub(super) relay: Relay,
 }

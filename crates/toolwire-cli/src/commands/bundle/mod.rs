@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::arguments::Server;
 use crate::bundle_arguments::BundleServer;
 use crate::cargo_package::CargoPackage;
 use crate::commands::server_summary::ServerSummary;
+use crate::connection_arguments::Server;
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::server_files::shown_path;

@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 45] = [
+const COMMANDS: [&str; 46] = [
     "discover",
     "tools",
     "call",
