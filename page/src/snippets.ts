@@ -37,6 +37,9 @@ export function snippets(exchange: Exchange, state: State): Snippet[] {
   ];
 }
 
+/** The header of a legacy session, whose id is in a variable of the shell. */
+const SESSION_HEADER = "Mcp-Session-Id: $SESSION";
+
 /** Returns a word for a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
@@ -65,7 +68,8 @@ function curl(exchange: Exchange, state: State): string {
     [
       `curl -sS ${shellWord(url)}`,
       ...["Content-Type: application/json", "Accept: application/json, text/event-stream", ...headers].map(
-        (header) => `-H ${header.includes("$") ? `"${header}"` : shellWord(header)}`,
+        // Only the session is a variable of the shell. Names come from the server.
+        (header) => `-H ${header === SESSION_HEADER ? `"${header}"` : shellWord(header)}`,
       ),
       `-d ${shellWord(compact(body))}`,
     ].join(" \\\n  ");
@@ -85,7 +89,7 @@ function curl(exchange: Exchange, state: State): string {
     method: "initialize",
     params: { protocolVersion: version, capabilities: {}, clientInfo: { name: "curl", version: "1" } },
   });
-  const session = ["Mcp-Session-Id: $SESSION", `MCP-Protocol-Version: ${version}`];
+  const session = [SESSION_HEADER, `MCP-Protocol-Version: ${version}`];
   return [
     `SESSION=$(${initialize} -D - -o /dev/null | tr -d '\\r' | sed -n 's/^mcp-session-id: //Ip')`,
     line(session, { jsonrpc: "2.0", method: "notifications/initialized" }),

@@ -33,10 +33,12 @@ pub(crate) fn run_page(root: &Path) -> Outcome {
         .map_err(|error| format!("cannot read {PAGE}: {error}"))?;
     run(&mut cargo(root, &["build", "--package", "toolwire-cli"]))?;
     let commands = suite::target_directory()?.join("debug");
-    let directory = suite::target_directory()?.join("first-hour");
+    // A crate below this repository would become a part of its workspace.
+    let name = format!("toolwire-first-hour-{}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
     prepare(root, &directory)?;
     let start = Instant::now();
-    let mut at = directory;
+    let mut at = directory.clone();
     for step in steps(&page) {
         match step {
             Step::Write { path, text } => write(&at.join(path), &text)?,
@@ -46,6 +48,9 @@ pub(crate) fn run_page(root: &Path) -> Outcome {
             },
         }
     }
+    // The directory of a page that fails remains, for the person who looks for the reason.
+    fs::remove_dir_all(&directory)
+        .map_err(|error| format!("cannot remove {}: {error}", directory.display()))?;
     note(&format!(
         "the page took {} s from an empty directory",
         start.elapsed().as_secs()

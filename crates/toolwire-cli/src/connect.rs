@@ -78,22 +78,12 @@ pub(crate) async fn connect_with(
     let may_paste = Screen::is_interactive();
     let builder = telemetry::observe_client(builder(server));
     let builder = with_http_options(builder, target, server, may_paste, screen)?;
-    let mut builder = options(builder);
-    let recorder = server.recording.open(transport(target), screen)?;
-    let recording = recorder.map(|recorder| recorder.connection(None));
-    if let Some(recording) = &recording {
-        builder = recording.attach(builder);
-    }
+    let builder = options(builder);
     let client = match target {
         Target::Http(endpoint) => builder.connect(&endpoint.url).await,
         Target::Child(child) => {
             let command = command(child).with_tracker(processes);
-            let command = command.on_stderr(move |line| {
-                if let Some(recording) = &recording {
-                    recording.stderr(line);
-                }
-                on_stderr(line);
-            });
+            let command = command.on_stderr(on_stderr);
             builder.spawn(command).await
         }
     };

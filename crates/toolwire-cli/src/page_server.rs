@@ -99,7 +99,7 @@ mod tests {
         let limits = PageLimits {
             connections: 1,
             header_timeout: Duration::from_secs(60),
-            request_timeout: Some(Duration::from_millis(200)),
+            request_timeout: Some(Duration::from_secs(2)),
         };
         // The response does not fit into the buffers of the sockets.
         let (address, _serving) = page(64 * 1024 * 1024, limits).await;

@@ -16,7 +16,8 @@ use toolwire_auth::documents::Secret;
 
 use crate::sync::lock;
 
-/// The maximum number of callers whose tokens are stored. Beyond it, the token is removed that was used least recently.
+/// The maximum number of callers whose tokens are stored. Beyond it, the token is removed whose caller sent it
+/// least recently.
 const MAX_CALLERS: usize = 10_000;
 
 /// The newest verified token of each caller. `Debug` prints no token.
@@ -35,15 +36,22 @@ struct StoredTokens {
 }
 
 impl CallerTokens {
-    /// Stores tokens from now on.
-    pub(crate) fn need(&self) {
-        self.is_needed.store(true, Ordering::Release);
+    /// Sets whether an upstream needs the tokens. Otherwise none are stored, and the stored ones are removed.
+    pub(crate) fn set_needed(&self, is_needed: bool) {
+        self.is_needed.store(is_needed, Ordering::Release);
+        if !is_needed {
+            lock(&self.tokens).by_caller.clear();
+        }
     }
 
-    /// Stores the token of a request that was verified, if an upstream needs it.
+    /// Stores the token of a request that was verified, if an upstream needs it. A token that names neither a subject nor a
+    /// client is not stored, because all callers with such tokens would share it.
     pub(crate) fn store(&self, head: &Parts, info: &TokenInfo) {
         let caller = Principal::of(info);
         if !self.is_needed.load(Ordering::Acquire) || caller == Principal::anonymous() {
+            return;
+        }
+        if info.subject.is_none() && info.client_id.is_none() {
             return;
         }
         let value = head.headers.get(AUTHORIZATION);
@@ -121,19 +129,24 @@ mod tests {
         let ann = Principal::of(&caller(1));
         tokens.store(&head(7), &caller(1));
         assert_eq!(tokens.get(&ann), None);
-        tokens.need();
+        tokens.set_needed(true);
         tokens.store(&head(7), &caller(1));
         tokens.store(&head(8), &caller(2));
         tokens.store(&head(9), TokenInfo::none());
         assert_eq!(tokens.get(&ann), Some(Secret::new("7")));
         assert_eq!(tokens.get(&Principal::anonymous()), None);
         assert!(!format!("{tokens:?}").contains('7'));
+        let unnamed = TokenInfo::verified();
+        tokens.store(&head(9), &unnamed);
+        assert_eq!(tokens.get(&Principal::of(&unnamed)), None);
+        tokens.set_needed(false);
+        assert_eq!(tokens.get(&ann), None);
     }
 
     #[test]
     fn token_that_was_used_least_recently_gives_way() {
         let tokens = CallerTokens::default();
-        tokens.need();
+        tokens.set_needed(true);
         for number in 0..MAX_CALLERS {
             tokens.store(&head(number), &caller(number));
         }

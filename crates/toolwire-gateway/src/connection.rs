@@ -159,6 +159,16 @@ pub(crate) fn upstream_source(
     Ok(upstream.source())
 }
 
+/// Returns `true` if an upstream gets tokens in exchange for those of callers.
+pub(crate) fn has_exchange(config: &UpstreamConfig) -> bool {
+    match &config.transport {
+        UpstreamTransport::Http(http) => {
+            matches!(http.credentials, Some(UpstreamCredentials::Exchange { .. }))
+        }
+        UpstreamTransport::Command(_) => false,
+    }
+}
+
 /// Returns `true` if two configurations have the same connections.
 pub(crate) fn has_same_connection(one: &UpstreamConfig, other: &UpstreamConfig) -> bool {
     one.name == other.name
@@ -227,7 +237,7 @@ fn http_upstream(
 }
 
 /// Exchanges the token of each caller for one of the upstream. The gateway itself uses its client credentials, to read the
-/// lists.
+/// lists. It is the anonymous caller, because `exchange` needs `[auth]`.
 fn exchanging(
     upstream: Upstream,
     client: &RegisteredClient,
@@ -235,7 +245,6 @@ fn exchanging(
     tokens: &Arc<CallerTokens>,
 ) -> Result<Upstream, String> {
     let own = with_scopes(OAuthConfig::client_credentials(client.clone()), scopes)?;
-    tokens.need();
     let (client, tokens) = (client.clone(), Arc::clone(tokens));
     let scopes = scopes.map(str::to_owned);
     Ok(upstream.with_caller_layer(move |caller| {

@@ -67,6 +67,17 @@ impl FrontAuth {
     }
 }
 
+#[cfg(test)]
+impl FrontAuth {
+    /// Creates the authorizer of a test, whose tokens need no keys of an authorization server.
+    pub(crate) fn of(authorizer: impl Authorizer + 'static, tokens: Arc<CallerTokens>) -> Self {
+        Self {
+            authorizer: Arc::new(authorizer),
+            tokens,
+        }
+    }
+}
+
 /// Returns the client of the gateway at an identity provider.
 fn client_at(provider: &LoginProvider) -> IdentityProvider {
     let LoginProvider { id, secret, .. } = provider;

@@ -51,11 +51,20 @@ fn collect(value: &Value, kinds: &mut Vec<InvisibleCharacter>) {
     }
 }
 
+/// Returns `true` if a descriptor cannot be searched for invisible characters, for example because of half a surrogate pair.
+pub(crate) fn is_unreadable(descriptor: &RawJson) -> bool {
+    !is_plain(descriptor) && descriptor.to_value().is_err()
+}
+
+/// Returns `true` if a descriptor surely has no invisible characters. An escape can stand for every character.
+fn is_plain(descriptor: &RawJson) -> bool {
+    descriptor.get().is_ascii() && !descriptor.get().contains("\\u")
+}
+
 /// Returns a descriptor without the invisible characters in its texts. Names, URIs and values that programs compare stay.
-/// Returns `None` if nothing changes.
+/// Returns `None` if nothing changes, and if the descriptor [is unreadable](is_unreadable).
 pub(crate) fn stripped(descriptor: &RawJson) -> Option<RawJson> {
-    // An escape can stand for every character, so only a plain text cannot have one.
-    if descriptor.get().is_ascii() && !descriptor.get().contains("\\u") {
+    if is_plain(descriptor) {
         return None;
     }
     let mut value = descriptor.to_value().ok()?;
@@ -113,6 +122,13 @@ mod tests {
             &[InvisibleCharacter::Tag, InvisibleCharacter::Bidirectional],
         );
         check(r#"{"a\ufeff":1}"#, &[InvisibleCharacter::ZeroWidth]);
+    }
+
+    #[test]
+    fn descriptor_with_half_a_surrogate_pair_is_unreadable() {
+        assert!(is_unreadable(&json(r#"{"description":"\ud800 a\u200b"}"#)));
+        assert!(!is_unreadable(&json(r#"{"description":"a\u200b"}"#)));
+        assert!(!is_unreadable(&json(r#"{"description":"a"}"#)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::json;
 use toolwire::relay::UpstreamSource;
-use toolwire::{Catalog, ErrorObject, Source, SourceListener, TokenInfo};
+use toolwire::{Catalog, ErrorObject, RawJson, Source, SourceListener, TokenInfo};
 use toolwire_proto::invisible_characters::without_invisible;
 use toolwire_proto::relay::pins::{PinKind, PinMode, PinStatus};
 use toolwire_proto::relay::policy::Decision;
@@ -15,7 +15,7 @@ use crate::access::{AccessRules, EntryKind, EntryUse};
 use crate::decision_record::record;
 use crate::entries::EntryTable;
 use crate::exposed_uris::ExposedUris;
-use crate::invisible_text::stripped;
+use crate::invisible_text::{is_unreadable, stripped};
 use crate::pins::{EntryReview, Offer, PinStore, Review, UpstreamPins};
 use crate::sync::lock;
 
@@ -206,13 +206,43 @@ impl GatewaySource {
 
     /// Removes invisible characters from the texts of entries and from the instructions.
     fn strip_invisible(&self, catalog: &mut Catalog) {
-        if let Err(error) = catalog.edit_raw_entries(stripped) {
+        self.drop_unreadable(catalog);
+        let bare = bare_resources(catalog);
+        let edit = |descriptor: &RawJson| {
+            let bare = bare.get(descriptor.get()).cloned();
+            bare.or_else(|| stripped(descriptor))
+        };
+        if let Err(error) = catalog.edit_raw_entries(edit) {
             tracing::warn!(upstream = self.0.name, %error, "an entry keeps its invisible characters");
         }
         if let Some(instructions) = catalog.instructions() {
             let visible = without_invisible(instructions).into_owned();
             *catalog = std::mem::take(catalog).with_instructions(visible);
         }
+    }
+
+    /// Removes the tools and prompts whose texts cannot be searched for invisible characters.
+    fn drop_unreadable(&self, catalog: &mut Catalog) {
+        let names = |entries: Vec<(String, RawJson)>| -> HashSet<String> {
+            let entries = entries.into_iter();
+            let unreadable = entries.filter(|(_, descriptor)| is_unreadable(descriptor));
+            unreadable.map(|(name, _)| name).collect()
+        };
+        let upstream = &self.0.name;
+        let warn = |kind: &str, name: &str| {
+            tracing::warn!(
+                upstream,
+                kind,
+                name,
+                "an entry is dropped, because its JSON cannot be searched for invisible characters"
+            );
+        };
+        let tools = names(catalog.tools());
+        tools.iter().for_each(|name| warn("tool", name));
+        catalog.retain_tools(|name| !tools.contains(name));
+        let prompts = names(catalog.prompts());
+        prompts.iter().for_each(|name| warn("prompt", name));
+        catalog.retain_prompts(|name| !prompts.contains(name));
     }
 
     /// Lists a changed entry as it was approved, and rejects its use.
@@ -234,6 +264,25 @@ impl GatewaySource {
             }
         }
     }
+}
+
+/// Returns descriptors with the URI alone for the resources and templates whose texts cannot be searched for invisible
+/// characters, by the JSON of the upstream.
+fn bare_resources(catalog: &Catalog) -> HashMap<String, RawJson> {
+    let mut bare = HashMap::new();
+    for (uri, descriptor) in catalog.resources() {
+        if is_unreadable(&descriptor) {
+            let short = RawJson::from(json!({ "uri": uri, "name": uri }));
+            bare.insert(descriptor.get().to_owned(), short);
+        }
+    }
+    for (template, descriptor) in catalog.resource_templates() {
+        if is_unreadable(&descriptor) {
+            let short = RawJson::from(json!({ "uriTemplate": template, "name": template }));
+            bare.insert(descriptor.get().to_owned(), short);
+        }
+    }
+    bare
 }
 
 /// Returns the error of a call of an entry that has changed.

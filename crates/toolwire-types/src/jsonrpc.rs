@@ -247,7 +247,7 @@ impl Serialize for Response {
 
 /// The error codes of JSON-RPC and MCP.
 ///
-/// Codes from −32000 to −32019 have no defined meaning. Application codes are outside −32768 to −32000.
+/// The other codes from −32000 to −32019 have no defined meaning. Application codes are outside −32768 to −32000.
 pub mod code {
     /// The message is not valid JSON.
     pub const PARSE_ERROR: i64 = -32700;

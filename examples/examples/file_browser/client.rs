@@ -41,8 +41,11 @@ pub(crate) async fn run(choice: &ServerChoice) -> Result<(), Box<dyn Error>> {
         let refused = client.call_tool("list", json!({"path": path})).await?;
         println!("{path}: {}", refused.all_text());
     }
-    if let Err(error) = client.read_resource("files:///../secret.txt").await {
-        println!("files:///../secret.txt: {error}");
+    for uri in ["files:///secret.txt", "files:///public/../secret.txt"] {
+        match client.read_resource(uri).await {
+            Ok(_) => println!("{uri}: not refused"),
+            Err(error) => println!("{uri}: {error}"),
+        }
     }
     client.close().await;
     Ok(())

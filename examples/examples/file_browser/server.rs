@@ -62,31 +62,16 @@ impl Files {
         #[arg(default = ".".to_owned())] path: String,
     ) -> Result<Listing, ToolError> {
         let directory = self.resolve(&path)?;
-        if ctx.client_capabilities().roots.is_some() {
-            // The user of such a client chooses the directories that servers may use.
-            let roots = ctx.ask_roots("roots").await?;
-            let within = |root: &str| {
-                let root = root.strip_prefix("file://").map(Path::new);
-                root.is_some_and(|root| directory.starts_with(root))
-            };
-            if !roots.iter().any(|root| within(&root.uri)) {
-                return Err(ToolError::failed(format!(
-                    "{path} is outside the roots of the client"
-                )));
-            }
-        }
+        check_roots(ctx, &directory).await?;
         let mut entries = Vec::new();
-        for entry in fs::read_dir(&directory)? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let metadata = entry.metadata()?;
+        let mut reading = tokio::fs::read_dir(&directory).await?;
+        while let Some(entry) = reading.next_entry().await? {
+            let metadata = entry.metadata().await?;
             let file = entry.path();
             let relative = file.strip_prefix(&self.directory)?;
             entries.push(Entry {
-                name,
-                uri: metadata
-                    .is_file()
-                    .then(|| format!("files:///{}", relative.display())),
+                name: entry.file_name().to_string_lossy().into_owned(),
+                uri: metadata.is_file().then(|| file_uri(relative)),
                 size: metadata.is_file().then(|| metadata.len()),
             });
         }
@@ -96,15 +81,55 @@ impl Files {
 
     /// The text of a file.
     #[resource_template(uri = "files:///{+path}", mime_type = "text/plain")]
-    async fn read(&self, path: String, #[arg(uri)] uri: &str) -> Result<String, ToolError> {
+    async fn read(
+        &self,
+        ctx: &RequestContext,
+        path: String,
+        #[arg(uri)] uri: &str,
+    ) -> Result<String, ToolError> {
+        // A file that the client may not read looks like one that does not exist.
         let missing = || ToolError::resource_not_found(uri);
         let file = self.resolve(&path).map_err(|_| missing())?;
+        check_roots(ctx, &file).await?;
         let size = tokio::fs::metadata(&file).await?.len();
         if size > MAX_FILE_BYTES {
             return Err(ToolError::failed(format!(
                 "the file has {size} bytes; the limit is {MAX_FILE_BYTES}"
             )));
         }
-        Ok(String::from_utf8_lossy(&tokio::fs::read(&file).await?).into_owned())
+        let bytes = tokio::fs::read(&file).await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+/// Returns an error if the client has roots and the path is outside of them. The user of such a client chooses the
+/// directories that servers may use.
+async fn check_roots(ctx: &RequestContext, path: &Path) -> Result<(), ToolError> {
+    if ctx.client_capabilities().roots.is_none() {
+        return Ok(());
+    }
+    let roots = ctx.ask_roots("roots").await?;
+    let contains = |root: &str| {
+        let root = root.strip_prefix("file://").map(Path::new);
+        root.is_some_and(|root| path.starts_with(root))
+    };
+    if roots.iter().any(|root| contains(&root.uri)) {
+        Ok(())
+    } else {
+        Err(ToolError::failed("this is outside the roots of the client"))
+    }
+}
+
+/// Returns the URI of a file. Characters that a URI cannot contain are escaped.
+fn file_uri(relative: &Path) -> String {
+    let mut uri = String::from("files:///");
+    for byte in relative.to_string_lossy().bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
 }

@@ -44,7 +44,7 @@ pub(crate) async fn run(choice: &ServerChoice) -> Result<(), Box<dyn Error>> {
     for words in ["minutes baking", "\"NEAR(", "80"] {
         let found = client.call_tool("search", json!({"words": words})).await?;
         let Hits { hits } = found.structured_content_as()?;
-        println!("{} notes with {words}", hits.len());
+        println!("{words}: {} found", hits.len());
         for hit in &hits {
             println!("  {}: {}", hit.title, hit.excerpt);
         }

@@ -81,12 +81,13 @@ async fn notes_are_stored_and_found_by_their_words() {
         "stored Bread as notes:///1",
         "stored Tea as notes:///2",
         "stored Baking times as notes:///3",
-        "2 notes with minutes baking",
-        "  Baking times: Rolls [bake] for fifteen [minutes], bread for…",
+        "minutes baking: 2 found",
+        "  Baking times: Rolls [bake] for fifteen [minutes], bread for forty.",
+        "  Bread: Knead the dough for ten [minutes], then [bake]…",
         "  Rolls bake for fifteen minutes, bread for forty.",
-        "0 notes with \"NEAR(",
-        "1 notes with 80",
-        "  Tea: Pour water of [80] degrees on the…",
+        "\"NEAR(: 0 found",
+        "80: 1 found",
+        "  Tea: Pour water of [80] degrees on the leaves…",
         "  Pour water of 80 degrees on the leaves and wait.",
     ];
     check("sqlite_notes", Path::new("."), &expected).await;
@@ -98,7 +99,14 @@ async fn files_outside_the_roots_and_the_directory_are_refused() {
     fs::create_dir_all(directory.join("public/drafts")).unwrap();
     fs::write(directory.join("public/a.txt"), "first line\nsecond").unwrap();
     fs::write(directory.join("secret.txt"), "secret").unwrap();
-    let expected = ["a.txt: first line", "drafts/"];
+    let expected = [
+        "a.txt: first line",
+        "drafts/",
+        ".: this is outside the roots of the client",
+        "../..: ../.. is outside the served directory",
+        "files:///secret.txt: this is outside the roots of the client (-32603)",
+        "files:///public/../secret.txt: this is outside the roots of the client (-32603)",
+    ];
     check("file_browser", &directory, &expected).await;
 }
 
@@ -108,6 +116,7 @@ async fn report_is_written_as_a_task_and_asks_once() {
         "the report is a task",
         "the server asks: The report of 2026 has 22 pages. Send it to the board?",
         "22 pages about 2026, sent",
+        "refused: invalid arguments for tool `write_report`: arguments.year: 1066 is less than the minimum of 2000",
     ];
     check("annual_report", Path::new("."), &expected).await;
 }

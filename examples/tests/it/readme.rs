@@ -30,19 +30,3 @@ fn every_example_is_listed_and_documents_how_to_run_it() {
         );
     }
 }
-
-#[test]
-fn readme_handler_is_part_of_the_example() {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(package.join("../README.md")).unwrap();
-    let (_, section) = readme.split_once("## Asking the user").unwrap();
-    let (_, block) = section.split_once("```rust\n").unwrap();
-    let (block, _) = block.split_once("```").unwrap();
-    let example = fs::read_to_string(package.join("examples/onboarding.rs")).unwrap();
-    // The handler is an indented method in the example.
-    let lines = example.lines();
-    let example: Vec<_> = lines
-        .map(|line| line.strip_prefix("    ").unwrap_or(line))
-        .collect();
-    assert!(example.join("\n").contains(block.trim_end()), "{block}");
-}

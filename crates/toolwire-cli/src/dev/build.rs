@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::process::Command;
 
@@ -11,6 +12,9 @@ use crate::dev::build_output::{BuildOutput, plain_line};
 use crate::dev::cargo::{BuiltProgram, CargoBuild, Package, built_program, selected};
 use crate::dev::lines::read_lines;
 use crate::shell_words::command_line;
+
+/// How long the output is read after the build has ended. A process that it left in the background may keep it open.
+const OUTPUT_TIME: Duration = Duration::from_secs(1);
 
 /// What happens before the server starts.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,8 +103,21 @@ impl BuildPlan {
                     read_lines(stderr, &add_line).await;
                 }
             };
-            let (status, (), ()) = tokio::join!(process.wait(), read_stdout, read_stderr);
-            status
+            let reading = async {
+                tokio::join!(read_stdout, read_stderr);
+            };
+            let mut reading = std::pin::pin!(reading);
+            let ended = tokio::select! {
+                status = process.wait() => Some(status),
+                () = &mut reading => None,
+            };
+            match ended {
+                Some(status) => {
+                    let _ = tokio::time::timeout(OUTPUT_TIME, reading).await;
+                    status
+                }
+                None => process.wait().await,
+            }
         };
         let outcome = match status.await {
             Ok(status) if status.success() => self.program(&programs, directory),
@@ -158,6 +175,13 @@ mod tests {
         let mut lines: Vec<&str> = failed.output.lines().collect();
         lines.sort_unstable();
         assert_eq!(lines, ["no", "why"]);
+    }
+
+    #[tokio::test]
+    async fn background_process_does_not_delay_the_end() {
+        let running = run("sleep 30 & echo fine");
+        let built = tokio::time::timeout(Duration::from_secs(20), running).await;
+        assert_eq!(built.expect("the build ends").expect("success"), None);
     }
 
     #[tokio::test]

@@ -21,6 +21,8 @@ impl ProgramCopy {
         let name = program.file_name().unwrap_or_default();
         let parent = program.parent().unwrap_or(Path::new(""));
         let directory = parent.join(format!("toolwire-dev-{}-{number}", std::process::id()));
+        // An earlier process with the same id may have left it.
+        let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir(&directory)?;
         let copy = Self {
             path: directory.join(name),
@@ -35,5 +37,28 @@ impl Drop for ProgramCopy {
     fn drop(&mut self) {
         // On Windows, a process may still use it. The target directory is the right place for remains.
         let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directory_of_an_earlier_process_is_replaced() {
+        let name = format!("toolwire-program-copy-{}", std::process::id());
+        let parent = std::env::temp_dir().join(name);
+        let left = parent.join(format!("toolwire-dev-{}-1", std::process::id()));
+        std::fs::create_dir_all(&left).expect("a directory");
+        std::fs::write(left.join("old"), "old").expect("a file");
+        let program = parent.join("program");
+        std::fs::write(&program, "new").expect("a file");
+        let copy = ProgramCopy::new(&program, 1).expect("a copy");
+        let content = std::fs::read_to_string(&copy.path).expect("a file");
+        assert_eq!(content, "new");
+        assert!(!left.join("old").exists());
+        drop(copy);
+        assert!(!left.exists());
+        let _ = std::fs::remove_dir_all(&parent);
     }
 }

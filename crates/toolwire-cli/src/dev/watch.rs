@@ -22,6 +22,9 @@ const INTERVAL_PER_POLL: u32 = 20;
 /// How long the files must stay unchanged after a change. An editor may write several files.
 const QUIET_TIME: Duration = Duration::from_millis(150);
 
+/// How long a change waits for the end of further changes. A program may write a file all the time.
+const MAX_QUIET_WAIT: Duration = Duration::from_secs(2);
+
 /// The maximum number of watched files.
 const MAX_FILES: usize = 10_000;
 
@@ -70,7 +73,8 @@ impl Watcher {
         watcher
     }
 
-    /// Waits until a file has changed since the last change, and no file changes for a short time.
+    /// Waits until a file has changed since the last change, and no file changes for a short time. If files go on
+    /// changing, the wait ends after `MAX_QUIET_WAIT`.
     pub(super) async fn changed(&mut self) {
         if self.paths.is_empty() {
             return std::future::pending().await;
@@ -81,13 +85,15 @@ impl Watcher {
             if found == self.seen {
                 continue;
             }
+            let limit = Instant::now() + MAX_QUIET_WAIT;
             loop {
                 tokio::time::sleep(QUIET_TIME).await;
                 let next = self.poll().await;
-                if next == found {
+                let is_quiet = next == found;
+                found = next;
+                if is_quiet || Instant::now() >= limit {
                     break;
                 }
-                found = next;
             }
             self.seen = found;
             return;

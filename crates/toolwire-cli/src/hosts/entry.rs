@@ -89,15 +89,31 @@ impl NewEntry {
             )));
         }
         let inputs = match host.references {
-            References::Inputs => names.iter().map(|id| input(id, name)).collect(),
+            References::Inputs => names.iter().map(|variable| input(variable, name)).collect(),
             _ => Vec::new(),
         };
         Ok(Self {
             name: name.to_owned(),
-            entry: Value::Object(entry(host, server)),
+            entry: Value::Object(entry(host, name, server)),
             inputs,
         })
     }
+
+    /// Returns `true` if the entry has values of variables or headers, and not only references to them.
+    pub(super) fn has_inline_values(&self) -> bool {
+        let members = ["env", "environment", "headers", "http_headers"];
+        let groups = members
+            .iter()
+            .filter_map(|member| self.entry[*member].as_object());
+        let mut values = groups.flat_map(Map::values);
+        values.any(|value| !value.as_str().is_some_and(is_reference))
+    }
+}
+
+/// Returns `true` for a reference to a variable, also as a bearer token.
+fn is_reference(value: &str) -> bool {
+    let value = value.strip_prefix("Bearer ").unwrap_or(value);
+    (value.starts_with("${") || value.starts_with("{env:")) && value.ends_with('}')
 }
 
 /// Returns the command that connects a host without URLs to a server.
@@ -141,7 +157,7 @@ fn references(server: &InstalledServer) -> Vec<&str> {
     }
 }
 
-fn entry(host: &Host, server: &InstalledServer) -> Map<String, Value> {
+fn entry(host: &Host, name: &str, server: &InstalledServer) -> Map<String, Value> {
     let mut entry = Map::new();
     let uses_names = host.style == EntryStyle::VariableNames;
     match server {
@@ -177,7 +193,7 @@ fn entry(host: &Host, server: &InstalledServer) -> Map<String, Value> {
                 .into_iter()
                 .map(|variable| {
                     let value = variable.value.clone();
-                    let value = value.unwrap_or_else(|| reference(host, &variable.name));
+                    let value = value.unwrap_or_else(|| reference(host, name, &variable.name));
                     (variable.name.clone(), value.into())
                 })
                 .collect();
@@ -217,7 +233,7 @@ fn entry(host: &Host, server: &InstalledServer) -> Map<String, Value> {
                     entry.insert("bearer_token_env_var".to_owned(), json!(variable));
                 }
                 Some(variable) => {
-                    let value = format!("Bearer {}", reference(host, variable));
+                    let value = format!("Bearer {}", reference(host, name, variable));
                     written.insert("Authorization".to_owned(), value.into());
                 }
                 None => {}
@@ -235,40 +251,52 @@ fn entry(host: &Host, server: &InstalledServer) -> Map<String, Value> {
     entry
 }
 
-/// Returns the text that stands for the value of a variable.
-fn reference(host: &Host, variable: &str) -> String {
+/// Returns the text that stands for the value of a variable in the entry of a server.
+fn reference(host: &Host, server: &str, variable: &str) -> String {
     match host.references {
         References::DollarEnv => format!("${{env:{variable}}}"),
         References::BracesEnv => format!("{{env:{variable}}}"),
-        References::Inputs => format!("${{input:{variable}}}"),
+        References::Inputs => format!("${{input:{}}}", input_id(variable, server)),
         References::None | References::Dollar | References::Names => format!("${{{variable}}}"),
     }
 }
 
-/// Returns the definition of an input that the host asks the user for.
-pub(super) fn input(id: &str, server: &str) -> Value {
+/// Returns the id of the input for a variable. Each server has its own inputs, because the host stores one value for
+/// each id, and a server must not get the secret of another one.
+fn input_id(variable: &str, server: &str) -> String {
+    format!("{server}-{variable}")
+}
+
+/// Returns the definition of the input for a variable, which the host asks the user for.
+pub(super) fn input(variable: &str, server: &str) -> Value {
     json!({
         "type": "promptString",
-        "id": id,
-        "description": format!("{id} of the server {server}"),
+        "id": input_id(variable, server),
+        "description": format!("{variable} of the server {server}"),
         "password": true,
     })
 }
 
 /// Checks the name of an entry.
 pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
-    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_valid) {
+    // With `-` at its beginning, the command of a host would take the name for an option.
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !starts_well || name.len() > MAX_NAME || !name.chars().all(is_name_character) {
         return Err(
             Failure::usage(format!("`{name}` is not a valid name")).with_advice(format!(
-                "use at most {MAX_NAME} ASCII letters, digits, `-` and `_`: --name NAME"
+                "use at most {MAX_NAME} ASCII letters, digits, `-` and `_`, with a letter or digit first: --name NAME"
             )),
         );
     }
     Ok(())
 }
 
-/// Returns a name for a server: the first label of the host of its URL that names it, or the name of its program.
+fn is_name_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
+}
+
+/// Returns a name for a server: the first label of the host of its URL that names it, or the name of its program. An
+/// IP address is used as a whole.
 pub(crate) fn name_of(server: &InstalledServer) -> String {
     let text = match server {
         InstalledServer::Command { program, .. } => {
@@ -279,16 +307,35 @@ pub(crate) fn name_of(server: &InstalledServer) -> String {
             let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
             let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
             let host = authority.rsplit('@').next().unwrap_or(authority);
-            let host = host.split(':').next().unwrap_or(host);
-            let mut labels = host.split('.');
-            labels
-                .find(|label| !["mcp", "www", "api"].contains(label))
-                .unwrap_or(host)
+            match host.strip_prefix('[') {
+                // `[::1]:3000`
+                Some(rest) => rest.split(']').next().unwrap_or(rest),
+                None => label_of(host.split(':').next().unwrap_or(host)),
+            }
         }
     };
-    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let name = text.chars().map(|c| if is_valid(c) { c } else { '-' });
-    name.take(MAX_NAME).collect()
+    // A name starts with a letter or digit: `::1` becomes `1`.
+    let text = text.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    let name = text
+        .chars()
+        .map(|c| if is_name_character(c) { c } else { '-' });
+    let name: String = name.take(MAX_NAME).collect();
+    if name.is_empty() {
+        "server".to_owned()
+    } else {
+        name
+    }
+}
+
+/// Returns the first label of a host that names the server.
+fn label_of(host: &str) -> &str {
+    if host.parse::<std::net::Ipv4Addr>().is_ok() {
+        return host;
+    }
+    let mut labels = host.split('.');
+    labels
+        .find(|label| !["mcp", "www", "api"].contains(label))
+        .unwrap_or(host)
 }
 
 #[cfg(test)]
@@ -347,7 +394,7 @@ mod tests {
         check("claude-code", &command(), expected);
         let expected = json!({
             "type": "stdio", "command": "/bin/notes", "args": ["--stdio"],
-            "env": {"KEY": "${input:KEY}", "MODE": "fast"},
+            "env": {"KEY": "${input:notes-KEY}", "MODE": "fast"},
         });
         check("vscode", &command(), expected);
         let expected = json!({
@@ -423,6 +470,27 @@ mod tests {
         let new = NewEntry::new(host, "notes", &command(), "toolwire");
         let inputs = new.map(|new| new.inputs).unwrap_or_default();
         assert_eq!(inputs, [input("KEY", "notes")]);
+        assert_eq!(inputs[0]["id"], "notes-KEY");
+    }
+
+    #[test]
+    fn values_and_references_are_told_apart() {
+        fn check(entry: Value, expected: bool) {
+            let new = NewEntry {
+                name: "notes".to_owned(),
+                entry,
+                inputs: Vec::new(),
+            };
+            assert_eq!(new.has_inline_values(), expected, "{}", new.entry);
+        }
+        check(json!({"command": "a", "args": ["b"]}), false);
+        check(json!({"env": {"KEY": "${KEY}"}}), false);
+        check(json!({"env": {"KEY": "${KEY}", "MODE": "fast"}}), true);
+        check(
+            json!({"headers": {"Authorization": "Bearer ${KEY}"}}),
+            false,
+        );
+        check(json!({"headers": {"X-Key": "hunter2"}}), true);
     }
 
     #[test]
@@ -435,6 +503,10 @@ mod tests {
             ("https://mcp.example.com/mcp", "example"),
             ("http://localhost:3000/mcp", "localhost"),
             ("https://user@weather.example/x?y", "weather"),
+            ("http://127.0.0.1:3000/mcp", "127-0-0-1"),
+            ("http://[::1]:3000/mcp", "1"),
+            ("http://[fe80::1]/mcp", "fe80--1"),
+            ("https://_/mcp", "server"),
         ] {
             let server = InstalledServer::Url {
                 url: url.to_owned(),
@@ -445,7 +517,16 @@ mod tests {
         }
         assert!(check_name("my-server_2").is_ok());
         assert!(check_name(&"a".repeat(MAX_NAME)).is_ok());
-        for invalid in ["", "a b", "a.b", "ü", &"a".repeat(MAX_NAME + 1)] {
+        for invalid in [
+            "",
+            "a b",
+            "a.b",
+            "ü",
+            "-a",
+            "--scope",
+            "_a",
+            &"a".repeat(MAX_NAME + 1),
+        ] {
             assert!(check_name(invalid).is_err(), "{invalid}");
         }
     }

@@ -25,8 +25,9 @@ pub(crate) struct OwnCommand {
 impl OwnCommand {
     /// Returns the command that adds an entry, or `None` if the file must be edited instead.
     pub(crate) fn add(host: &Host, scope: Scope, new: &NewEntry) -> Option<Self> {
-        // A file of a project belongs to the user, who sees every change of it. A command knows no inputs.
-        if scope == Scope::Project || !new.inputs.is_empty() {
+        // A file of a project belongs to the user, who sees every change of it. A command knows no inputs. Other users
+        // can read the arguments of a process, so they must not contain values.
+        if scope == Scope::Project || !new.inputs.is_empty() || new.has_inline_values() {
             return None;
         }
         let words = match host.command? {

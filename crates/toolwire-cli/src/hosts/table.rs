@@ -119,7 +119,7 @@ pub(super) enum References {
     DollarEnv,
     /// `{env:KEY}`
     BracesEnv,
-    /// `${input:KEY}`, with a definition in `inputs`. The host asks the user for the value.
+    /// `${input:server-KEY}`, with a definition in `inputs`. The host asks the user for the value.
     Inputs,
     /// The names of variables in members of their own.
     Names,

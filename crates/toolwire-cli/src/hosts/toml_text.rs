@@ -59,12 +59,13 @@ pub(super) fn remove(text: &str, path: &[&str], name: &str) -> String {
     format!("{before}{after}")
 }
 
-/// Returns the range of a table and of the tables inside of it, up to the comments of the next table.
+/// Returns the range of a table and of the tables inside of it, with the empty lines after it. Comments after its last
+/// value are not part of it.
 fn table_range(text: &str, path: &[&str], name: &str) -> Option<Range<usize>> {
     let table = [path, &[name]].concat();
     let mut start = None;
-    // The start of the comments and empty lines before the current line.
-    let mut comments = None;
+    // The end of the last line with a key or value, and of the empty lines that follow it.
+    let mut end = 0;
     let mut position = 0;
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim();
@@ -75,18 +76,21 @@ fn table_range(text: &str, path: &[&str], name: &str) -> Option<Range<usize>> {
             });
             match (start, is_inside) {
                 (None, true) => start = Some(position),
-                (Some(start), false) => return Some(start..comments.unwrap_or(position)),
+                (Some(_), false) => break,
                 _ => {}
             }
         }
-        if trimmed.starts_with('#') {
-            comments.get_or_insert(position);
+        let is_part = if trimmed.is_empty() {
+            end == position
         } else {
-            comments = None;
-        }
+            !trimmed.starts_with('#')
+        };
         position += line.len();
+        if is_part {
+            end = position;
+        }
     }
-    start.map(|start| start..text.len())
+    start.map(|start| start..end)
 }
 
 /// Returns the keys of the header of a table.
@@ -172,6 +176,24 @@ mod tests {
         let expected = "[mcp_servers.a]\nx = 1\n\n# about b\n[mcp_servers.b]\nz = 1\n";
         assert_eq!(removed, expected);
         assert_eq!(remove(text, PATH, "other"), text);
+    }
+
+    #[test]
+    fn comments_after_a_table_stay() {
+        fn check(after: &str, expected: &str) {
+            let text = format!("a = 1\n\n[mcp_servers.notes]\n# inside\nx = 1\n{after}");
+            assert_eq!(remove(&text, PATH, "notes"), expected);
+        }
+        check("# one\n", "a = 1\n\n# one\n");
+        check("\n# one\n\n# two\n", "a = 1\n\n# one\n\n# two\n");
+        check(
+            "# one\n\n# two\n[b]\nz = 1\n",
+            "a = 1\n\n# one\n\n# two\n[b]\nz = 1\n",
+        );
+        let text = "[mcp_servers.notes]\nx = 1\n\n# one\n\n# two\n";
+        let new = insert(text, PATH, "notes", &json!({"command": "a"}));
+        let expected = "[mcp_servers.notes]\ncommand = \"a\"\n\n# one\n\n# two\n";
+        assert_eq!(new, expected);
     }
 
     #[test]

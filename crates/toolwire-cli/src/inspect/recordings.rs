@@ -203,21 +203,35 @@ impl Recordings {
         Ok(())
     }
 
-    /// Stops the record of the page. Without one, nothing happens.
+    /// Stops the record of the page, and waits until it is written. Without one, nothing happens.
     pub(super) fn stop(&self) {
-        self.lock().page = None;
+        let record = self.lock().page.take();
+        if let Some(record) = record {
+            record.recorder.finish(false);
+        }
     }
 
     /// Stops all records, and deletes that of the page.
     pub(super) fn close(&self) {
-        *self.lock() = RecordingState::default();
+        let state = std::mem::take(&mut *self.lock());
+        drop(state);
     }
 
     /// Returns the text of the record of the page, or of what is written so far.
     pub(super) fn text(&self) -> Result<String, RecordingError> {
-        let state = self.lock();
-        let stored = state.stored.as_ref().ok_or(RecordingError::Absent)?;
-        single_file(&stored.path).map_err(RecordingError::Read)
+        let (path, running) = {
+            let state = self.lock();
+            let stored = state.stored.as_ref().ok_or(RecordingError::Absent)?;
+            let running = state.page.as_ref();
+            (
+                stored.path.clone(),
+                running.map(|record| Arc::clone(&record.recorder)),
+            )
+        };
+        if let Some(recorder) = running {
+            recorder.flush();
+        }
+        single_file(&path).map_err(RecordingError::Read)
     }
 
     /// Returns what the page shows about its record.

@@ -237,7 +237,7 @@ pub(super) fn body_text<'b>(
         )
     })?;
     let blob = read_blob(record, &digest, *blob_bytes)?;
-    *blob_bytes -= blob.len() as u64;
+    *blob_bytes = blob_bytes.saturating_sub(blob.len() as u64);
     Ok(Cow::Owned(blob))
 }
 

@@ -69,6 +69,11 @@ impl Recorder {
         self.queue.finish(has_failed);
     }
 
+    /// Waits until everything up to now is written.
+    pub(crate) fn flush(&self) {
+        self.queue.flush();
+    }
+
     /// Returns `true` if secrets are replaced.
     pub(super) fn redacts(&self) -> bool {
         self.redacts

@@ -214,6 +214,20 @@ impl WriteQueue {
         }
     }
 
+    /// Waits until everything that was queued is written, or until the record ends.
+    pub(super) fn flush(&self) {
+        let deadline = Instant::now() + FINISH_TIMEOUT;
+        let mut state = self.state();
+        while state.queued_entries > 0 && !state.is_closed {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Writes what is queued until the end. This is the thread.
     fn run(&self, mut file: File, path: &Path) {
         let blobs = blob_directory(path);
@@ -232,6 +246,9 @@ impl WriteQueue {
                 let mut state = self.state();
                 state.queued_entries -= 1;
                 state.queued_bytes -= entry.len();
+                if state.queued_entries == 0 {
+                    self.changed.notify_all();
+                }
             }
         }
         let mut state = self.state();

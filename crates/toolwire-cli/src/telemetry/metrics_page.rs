@@ -86,7 +86,10 @@ fn respond(request: &Request<Incoming>, is_open: bool) -> Response<Full<Bytes>> 
     }
     match metrics_text() {
         Some(text) => page(StatusCode::OK, text),
-        None => page(StatusCode::SERVICE_UNAVAILABLE, "there are no metrics\n"),
+        None => page(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "there are no metrics yet\n",
+        ),
     }
 }
 

@@ -12,14 +12,14 @@ use opentelemetry_sdk::metrics::data::{
 };
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 
-/// The text of the last collection. Clones share it.
+/// The text of the last collection, or `None` before the first one. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PrometheusText {
-    text: Arc<Mutex<String>>,
+    text: Arc<Mutex<Option<String>>>,
 }
 
 impl PrometheusText {
-    pub(super) fn get(&self) -> String {
+    pub(super) fn get(&self) -> Option<String> {
         let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
         text.clone()
     }
@@ -33,7 +33,7 @@ impl PushMetricExporter for PrometheusText {
             write_metric(&mut written, metric);
         }
         let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
-        *text = written;
+        *text = Some(written);
         Ok(())
     }
 
@@ -141,6 +141,7 @@ mod tests {
     #[test]
     fn metrics_are_written_as_text() {
         let text = PrometheusText::default();
+        assert_eq!(text.get(), None);
         let reader = PeriodicReader::builder(text.clone()).build();
         let provider = SdkMeterProvider::builder().with_reader(reader).build();
         let meter = provider.meter("test");
@@ -160,7 +161,7 @@ mod tests {
             .build()
             .add(3, &[KeyValue::new("toolwire.limit", "deadline")]);
         provider.force_flush().unwrap();
-        let text = text.get();
+        let text = text.get().expect("a collection");
         for line in [
             "# TYPE mcp_server_operation_duration_seconds histogram",
             r#"mcp_server_operation_duration_seconds_bucket{gen_ai_tool_name="a\"b\\c\nd",le="0.5"} 1"#,

@@ -91,11 +91,10 @@ fn end(running: mpsc::Sender<()>, function: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// Returns the metrics as text, or `None` if they are not collected for a page.
+/// Returns the metrics as text, or `None` if they are not collected for a page, or not yet.
 pub(super) fn metrics_text() -> Option<String> {
     let providers = PROVIDERS.get()?;
-    let text = providers.text.as_ref()?;
-    Some(text.get())
+    providers.text.as_ref()?.get()
 }
 
 /// Adds spans and metrics to the client of a command.

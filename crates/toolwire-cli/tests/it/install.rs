@@ -216,6 +216,18 @@ async fn entry_that_differs_is_replaced_only_on_request() {
 }
 
 #[tokio::test]
+async fn host_that_is_named_twice_is_changed_once() {
+    let computer = Computer::new("install-twice");
+    let options = ["--host", "cursor,cursor", "--no-check", "--json"];
+    let report = computer.install(&options).await.json();
+    assert_eq!(report.as_array().map(Vec::len), Some(1), "{report}");
+    let words = ["uninstall", "demo", "--host", "cursor,cursor", "--json"];
+    let report = computer.toolwire(&words).await.json();
+    assert_eq!(report.as_array().map(Vec::len), Some(1), "{report}");
+    assert_eq!(report[0]["change"], "removed");
+}
+
+#[tokio::test]
 async fn file_that_cannot_be_parsed_is_not_changed() {
     let computer = Computer::new("install-broken");
     for (id, path, text) in [
@@ -379,6 +391,25 @@ mod own_commands {
             .await
             .ok();
         assert_eq!(log(&computer).len(), 13);
+    }
+
+    #[tokio::test]
+    async fn values_are_not_arguments_of_the_command_of_the_host() {
+        let computer = Computer::new("install-claude-secret");
+        add_program(&computer, "claude", 0);
+        let options = [
+            "--host",
+            "claude-code",
+            "--env",
+            "KEY=hunter2",
+            "--inline-secrets",
+            "--no-check",
+        ];
+        computer.install(&options).await.ok();
+        assert!(log(&computer).is_empty(), "{:?}", log(&computer));
+        let path = computer.file("home/.claude.json");
+        let text = std::fs::read_to_string(path).expect("the file is readable");
+        assert!(text.contains("hunter2"), "{text}");
     }
 
     #[tokio::test]

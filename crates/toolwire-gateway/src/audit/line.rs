@@ -53,6 +53,7 @@ impl ExchangeLine {
     /// Returns the line as JSON, with its duration.
     pub(crate) fn finish(mut self) -> String {
         self.exchange.stop();
-        serde_json::to_string(&self).unwrap_or_default()
+        let line = serde_json::to_string(&self).unwrap_or_default();
+        AuditLine::escape_invisible(&line)
     }
 }

@@ -19,8 +19,8 @@ use toolwire_proto::relay::policy::Policy;
 use self::running::{Common, RunningUpstream};
 use crate::access::AccessRules;
 use crate::audit::{AuditLog, AuditedServer};
-use crate::config::GatewayConfig;
-use crate::connection::{GatewayOptions, upstream_source};
+use crate::config::{AuthConfig, GatewayConfig};
+use crate::connection::{GatewayOptions, has_exchange, upstream_source};
 use crate::error::GatewayError;
 use crate::exposed_uris::ExposedUris;
 use crate::front_auth::FrontAuth;
@@ -49,6 +49,8 @@ struct GatewayInner {
     server: Server,
     common: Common,
     auth: Option<FrontAuth>,
+    /// The `[auth]` of the start, which a new configuration does not change.
+    auth_config: Option<AuthConfig>,
     /// The configuration and the upstreams. Locked while a configuration is taken.
     state: tokio::sync::Mutex<GatewayState>,
     /// The HTTP service, after the gateway was bound to an address.
@@ -65,17 +67,27 @@ impl Gateway {
     /// Creates a gateway without connecting to its upstreams. Requires a tokio runtime.
     ///
     /// # Errors
-    /// Returns an error if a file that the configuration names cannot be used, and if the lock file is not valid.
+    /// Returns an error if a file that the configuration names cannot be used, and if the lock file is not valid. Also
+    /// returns an error if an upstream has `exchange`, and callers have no access tokens of an authorization server.
     pub fn new(config: GatewayConfig, options: GatewayOptions) -> Result<Self, GatewayError> {
-        let setting = GatewayError::Setting;
-        let pins = PinStore::open(config.lock_file.clone(), options.is_read_only);
-        let pins = pins.map_err(|error| setting(error.to_string()))?;
-        check_pins(&config, &pins)?;
         let auth = config.auth.as_ref();
         let auth = auth
             .map(|auth| FrontAuth::new(auth, config.trusted_proxies, Arc::clone(&options.tokens)));
-        let auth = auth.transpose();
-        let auth = auth.map_err(setting)?;
+        let auth = auth.transpose().map_err(GatewayError::Setting)?;
+        Self::with_front_auth(config, options, auth)
+    }
+
+    /// Creates a gateway with the authorizer of its configuration.
+    fn with_front_auth(
+        config: GatewayConfig,
+        options: GatewayOptions,
+        auth: Option<FrontAuth>,
+    ) -> Result<Self, GatewayError> {
+        let setting = GatewayError::Setting;
+        check_exchange(&config, config.auth.as_ref())?;
+        let pins = PinStore::open(config.lock_file.clone(), options.is_read_only);
+        let pins = pins.map_err(|error| setting(error.to_string()))?;
+        check_pins(&config, &pins)?;
         let audit = AuditLog::default();
         if !options.is_read_only {
             configure_audit(&audit, &config)?;
@@ -102,12 +114,17 @@ impl Gateway {
                 RunningUpstream::new(upstream, connection, limits, has_rules(&config), &common);
             upstreams.push(running.mounted_alone(&common).map_err(named)?);
         }
+        // Gateways with clones of the options share the tokens.
+        if needs_tokens(&config) {
+            options.tokens.set_needed(true);
+        }
         let gateway = Self {
             inner: Arc::new(GatewayInner {
                 options,
                 server,
                 common,
                 auth,
+                auth_config: config.auth.clone(),
                 state: tokio::sync::Mutex::new(GatewayState {
                     config,
                     limits,
@@ -198,6 +215,29 @@ impl Gateway {
 /// Returns `true` if the policy of a configuration has rules. Otherwise lists are the same for all callers.
 fn has_rules(config: &GatewayConfig) -> bool {
     config.policy != Policy::default()
+}
+
+/// Returns `true` if an upstream gets tokens in exchange for those of callers.
+fn needs_tokens(config: &GatewayConfig) -> bool {
+    config.upstreams.iter().any(has_exchange)
+}
+
+/// Checks that callers have tokens that can be exchanged, if an upstream needs them. Without `[auth]`, every caller would use
+/// the upstream with the credentials of the gateway. No authorization server knows the tokens of a file, or those that the
+/// gateway issues itself.
+fn check_exchange(config: &GatewayConfig, auth: Option<&AuthConfig>) -> Result<(), GatewayError> {
+    if matches!(auth, Some(AuthConfig::ResourceServer { .. })) {
+        return Ok(());
+    }
+    let mut upstreams = config.upstreams.iter();
+    match upstreams.find(|upstream| has_exchange(upstream)) {
+        None => Ok(()),
+        Some(upstream) => Err(GatewayError::Setting(format!(
+            "upstream `{}`: `exchange` needs callers with access tokens of an authorization server; start the gateway with \
+             `issuer` and `audience` in [auth], or use other `credentials`",
+            upstream.name
+        ))),
+    }
 }
 
 /// Checks that approvals can be stored, if an upstream has pins.

@@ -7,7 +7,9 @@ use crate::config::{GatewayConfig, UpstreamConfig};
 use crate::connection::{has_same_connection, upstream_source};
 use crate::error::GatewayError;
 use crate::gateway::running::RunningUpstream;
-use crate::gateway::{Gateway, GatewayState, check_pins, configure_audit, has_rules};
+use crate::gateway::{
+    Gateway, GatewayState, check_exchange, check_pins, configure_audit, has_rules, needs_tokens,
+};
 use crate::limits::{CommonLimits, UpstreamLimits};
 use crate::sync::lock;
 
@@ -96,7 +98,8 @@ impl ConfigFile {
 impl Gateway {
     /// Takes a new configuration. Upstreams whose connection settings are the same keep their connections.
     ///
-    /// The address, `[auth]`, `public_hosts` and the place of the lock file change only with a restart.
+    /// The address, `[auth]`, `public_hosts`, `trusted_proxies` and the place of the lock file change only with a
+    /// restart.
     ///
     /// # Errors
     /// Returns an error if the configuration cannot be used. Then nothing changes.
@@ -105,6 +108,9 @@ impl Gateway {
         if config == state.config {
             return Ok(());
         }
+        check_exchange(&config, config.auth.as_ref())?;
+        // A new `[auth]` is not in force before a restart.
+        check_exchange(&config, self.inner.auth_config.as_ref())?;
         check_pins(&config, &self.inner.common.pins)?;
         let limits = if config.limits == state.config.limits {
             state.limits.clone()
@@ -125,6 +131,10 @@ impl Gateway {
                 upstreams,
             },
         );
+        let is_needed = needs_tokens(&state.config);
+        if is_needed != needs_tokens(&old.config) {
+            self.inner.options.tokens.set_needed(is_needed);
+        }
         let is_other_policy = self.inner.common.access.replace(&state.config.policy);
         self.remount(&old.upstreams, &state.upstreams)?;
         self.replace_services(&old.upstreams, &state);

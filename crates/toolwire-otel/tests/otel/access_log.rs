@@ -48,6 +48,8 @@ async fn each_request_has_a_record() {
                 connect_over_http(era, proxies, "6.6.6.6, 192.0.2.7").await;
             send(&client, "tools/call add").await;
             send(&client, "tools/call missing").await;
+            let has_records = || find(&records, "tools/call").len() >= 2;
+            until("record", has_records).await;
             let calls = find(&records, "tools/call");
             let [added, missing] = &calls[..] else {
                 panic!("{calls:?}");
@@ -113,6 +115,8 @@ async fn further_service_gets_the_headers_that_it_needs() {
         .expect("a header");
     let client = builder.connect(&url).await.expect("a connection");
     send(&client, "tools/call add").await;
+    let has_record = || !find(&records, "tools/call").is_empty();
+    until("record", has_record).await;
     let calls = find(&records, "tools/call");
     let address = calls[0].client.map(|client| client.to_string());
     assert_eq!(address.as_deref(), Some("192.0.2.7"), "{calls:?}");

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use toolwire_types::ProtocolVersion;
 
 use crate::client::middleware::{ClientChain, ConnectionEnd};
-use crate::engine::ConnectionInfo;
+use crate::engine::{ConnectionInfo, catch_panic};
 use crate::sync::lock;
 
 /// The functions for the end of a connection. They are called once: by [`run`](Self::run), or when the value is dropped.
@@ -25,11 +25,15 @@ impl ConnectionEnds {
         Self(Mutex::new(ends.collect()))
     }
 
-    /// Calls the functions.
+    /// Calls the functions. One that panics does not affect the others.
     pub(crate) fn run(&self) {
         let ends = std::mem::take(&mut *lock(&self.0));
         for end in ends {
-            end();
+            if catch_panic(end).is_err() {
+                let _ = catch_panic(|| {
+                    tracing::error!("a function for the end of a connection panicked");
+                });
+            }
         }
     }
 }

@@ -62,7 +62,7 @@ fn is_rejected(result: &Result<Arc<ClientRecord>, ClientLookupError>) -> bool {
 }
 
 fn source(address: &str) -> Option<Source> {
-    Source::of(address.parse().ok(), &[], 0)
+    Source::of(address.parse().ok(), std::iter::empty(), 0)
 }
 
 #[tokio::test(start_paused = true)]

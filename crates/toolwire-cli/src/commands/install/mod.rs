@@ -19,25 +19,25 @@ use crate::screen::Screen;
 use crate::server_files::shown_path;
 use crate::show::plain_text;
 
-use self::source::Source;
+use self::source::InstallSource;
 
 pub(crate) use installed::installed;
 pub(crate) use uninstall::uninstall;
 
 /// Installs a server.
 pub(crate) async fn install(arguments: &Install, screen: &Arc<Screen>) -> Result<Exit, Failure> {
-    let source = Source::new(arguments).await?;
+    let source = InstallSource::new(arguments).await?;
     let name = arguments.name.clone().unwrap_or_else(|| source.name());
     check_name(&name)?;
     let own_program = own_program()?;
-    let hosts = &arguments.edit.hosts;
+    let hosts = distinct_hosts(&arguments.edit.hosts);
     let entries = hosts
         .iter()
         .map(|host| NewEntry::new(host, &name, &source.server, &own_program))
         .collect::<Result<Vec<_>, _>>()?;
     let scope = arguments.edit.scope;
     if arguments.print {
-        return print_entries(hosts, scope, &entries, screen);
+        return print_entries(&hosts, scope, &entries, screen);
     }
     // All files are read before the first one is changed.
     let mut plans = Vec::new();
@@ -189,7 +189,7 @@ impl<'a> Plan<'a> {
 
 /// Starts the server as a host would, and returns what it is. Returns `None` if that is not possible here.
 async fn check(
-    source: &Source,
+    source: &InstallSource,
     arguments: &Install,
     screen: &Arc<Screen>,
 ) -> Result<Option<String>, Failure> {
@@ -237,6 +237,17 @@ fn print_change(screen: &Screen, text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     screen.print(&plain_text(text))
+}
+
+/// Returns the hosts of the command line, each of them once.
+fn distinct_hosts(hosts: &[&'static Host]) -> Vec<&'static Host> {
+    let mut distinct: Vec<&'static Host> = Vec::new();
+    for &host in hosts {
+        if !distinct.iter().any(|other| other.id == host.id) {
+            distinct.push(host);
+        }
+    }
+    distinct
 }
 
 /// Returns the file of a host.

@@ -11,13 +11,13 @@ use crate::target::{ChildProcess, Endpoint, Target, is_address};
 
 /// A server with the name that it gets by default.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct InstallSource {
     pub(super) server: InstalledServer,
     /// The name of the crate, if the server is one.
     package: Option<String>,
 }
 
-impl Source {
+impl InstallSource {
     pub(super) async fn new(arguments: &Install) -> Result<Self, Failure> {
         let server = &arguments.server;
         let has_values = server.environment.iter().any(|(_, value)| value.is_some());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::commands::install::{invalid, path, print_change};
+use crate::commands::install::{distinct_hosts, invalid, path, print_change};
 use crate::failure::{Exit, Failure};
 use crate::hosts::{ConfigFile, Document, Host, OwnCommand, Removal, changed_lines};
 use crate::install_arguments::Uninstall;
@@ -14,14 +14,14 @@ use crate::show::plain_text;
 pub(crate) async fn uninstall(arguments: &Uninstall, screen: &Screen) -> Result<Exit, Failure> {
     // All files are read before the first one is changed.
     let mut plans = Vec::new();
-    for host in &arguments.edit.hosts {
+    for host in distinct_hosts(&arguments.edit.hosts) {
         let file = ConfigFile::read(&path(host, arguments.edit.scope)?)?;
         let backup = file.backup()?;
         let document = Document::new(host, file.text());
         let removal = document
             .without(&arguments.name, backup.as_deref())
             .map_err(|problem| invalid(&file, &problem))?;
-        plans.push((*host, file, removal));
+        plans.push((host, file, removal));
     }
     let mut reports = Vec::new();
     for (host, file, removal) in &plans {

@@ -113,9 +113,11 @@ impl<'a> Document<'a> {
         let defined = document[json_text::INPUTS].as_array();
         let own = defined.into_iter().flatten().filter(|defined| {
             let id = defined["id"].as_str().unwrap_or_default();
+            let variable = id.strip_prefix(name).and_then(|id| id.strip_prefix('-'));
+            let is_own = variable.is_some_and(|variable| **defined == input(variable, name));
             let reference = format!("${{input:{id}}}");
             let uses = |text: &str| text.matches(&reference).count();
-            **defined == input(id, name) && uses(&entry.to_string()) == uses(self.text)
+            is_own && uses(&entry.to_string()) == uses(self.text)
         });
         own.cloned().collect()
     }

@@ -220,13 +220,13 @@ fn inputs_are_added_once_and_removed_with_their_entry() {
     assert_eq!(value["inputs"].as_array().map(Vec::len), Some(2));
     assert_eq!(
         value["servers"]["notes"]["env"],
-        json!({"KEY": "${input:KEY}"})
+        json!({"KEY": "${input:notes-KEY}"})
     );
     let removal = Document::new(host, &installed).without("notes", Some(text));
     assert_eq!(removal, Ok(Removal::Restore(text.to_owned())));
     let removal = Document::new(host, &installed).without("notes", None);
     assert_eq!(removal, Ok(Removal::Edit(text.to_owned())));
-    // Another entry uses the input.
+    // The variable of another entry has an input of its own, which stays.
     let second = entry(host, "second", key());
     let both = Document::new(host, &installed)
         .with(&second)
@@ -234,5 +234,13 @@ fn inputs_are_added_once_and_removed_with_their_entry() {
     let Ok(Removal::Edit(edited)) = Document::new(host, &both).without("notes", Some(text)) else {
         panic!("{both}");
     };
-    assert!(edited.contains("\"KEY\""), "{edited}");
+    assert!(edited.contains("\"second-KEY\""), "{edited}");
+    assert!(!edited.contains("notes-KEY"), "{edited}");
+    // An input that the user uses in another entry stays, too.
+    let shared = both.replace("${input:second-KEY}", "${input:notes-KEY}");
+    let Ok(Removal::Edit(edited)) = Document::new(host, &shared).without("notes", Some(text))
+    else {
+        panic!("{shared}");
+    };
+    assert!(edited.contains("\"notes-KEY\""), "{edited}");
 }

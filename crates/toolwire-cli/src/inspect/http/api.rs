@@ -27,6 +27,9 @@ use crate::inspect::settings::SettingsChange;
 /// The maximum size of a request in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 
+/// The maximum size in bytes of the request that opens a session. It is read before the sender is known.
+const MAX_SESSION_BODY: usize = 4 * 1024;
+
 /// The number of log entries in a response, unless the request asks for fewer.
 const LOG_PART: usize = 1000;
 
@@ -39,7 +42,7 @@ pub(super) async fn open_session(request: Request<Incoming>, access: &Access) ->
         secret: String,
     }
     let outcome = async {
-        let session: Session = read(request).await?;
+        let session: Session = read_within(request, MAX_SESSION_BODY).await?;
         match access.exchange(&session.secret) {
             Ok(token) => Ok(json_response(StatusCode::OK, &json!({ "token": token }))),
             Err(rejection) => Err(rejection.response()),
@@ -95,10 +98,7 @@ pub(super) async fn respond(
             None => Err(not_found()),
         },
         (&Method::POST, ["record"]) => record(request, inspector).await,
-        (&Method::GET, ["record"]) => match inspector.recordings.text() {
-            Ok(text) => Ok(full(StatusCode::OK, "application/jsonl", text.into())),
-            Err(error) => Err(invalid(&error.to_string())),
-        },
+        (&Method::GET, ["record"]) => download_record(inspector).await,
         (&Method::POST, ["compare"]) => compare(request, inspector).await,
         (&Method::GET, ["account"]) => account(inspector).await,
         (&Method::POST, ["account"]) => change_account(request, inspector).await,
@@ -153,7 +153,7 @@ fn empty_object() -> RawJson {
 }
 
 async fn respond_to_input(request: Request<Incoming>, id: u64, inspector: &Inspector) -> Outcome {
-    let body = body(request).await?;
+    let body = body(request, MAX_BODY).await?;
     match inspector.inputs.respond(id, &body) {
         Ok(()) => Ok(no_content()),
         Err(ResponseError::Unknown) => Err(not_found()),
@@ -242,6 +242,18 @@ async fn change_account(request: Request<Incoming>, inspector: &Inspector) -> Ou
     account(inspector).await
 }
 
+/// Returns the record of the page.
+async fn download_record(inspector: &Inspector) -> Outcome {
+    let recordings = inspector.recordings.clone();
+    // Waits for the disk, and reads a long file.
+    let text = tokio::task::spawn_blocking(move || recordings.text()).await;
+    match text {
+        Ok(Ok(text)) => Ok(full(StatusCode::OK, "application/jsonl", text.into())),
+        Ok(Err(error)) => Err(invalid(&error.to_string())),
+        Err(error) => Err(invalid(&error.to_string())),
+    }
+}
+
 async fn change_settings(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
     let change: SettingsChange = read(request).await?;
     inspector.change_settings(change).await.map_err(rejected)?;
@@ -250,12 +262,20 @@ async fn change_settings(request: Request<Incoming>, inspector: &Inspector) -> O
 
 /// Reads the JSON of a request.
 async fn read<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, PageResponse> {
-    let body = body(request).await?;
+    read_within(request, MAX_BODY).await
+}
+
+/// Reads the JSON of a request with at most this many bytes.
+async fn read_within<T: DeserializeOwned>(
+    request: Request<Incoming>,
+    max_bytes: usize,
+) -> Result<T, PageResponse> {
+    let body = body(request, max_bytes).await?;
     serde_json::from_slice(&body).map_err(|error| invalid(&format!("the body is invalid: {error}")))
 }
 
 /// Reads the body of a request. Forms of other pages cannot have the type JSON.
-async fn body(request: Request<Incoming>) -> Result<Bytes, PageResponse> {
+async fn body(request: Request<Incoming>, max_bytes: usize) -> Result<Bytes, PageResponse> {
     let content_type = request.headers().get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
     let content_type = content_type.and_then(|value| value.split(';').next());
@@ -268,9 +288,9 @@ async fn body(request: Request<Incoming>) -> Result<Bytes, PageResponse> {
             Some(advice),
         ));
     }
-    let body = Limited::new(request.into_body(), MAX_BODY).collect().await;
+    let body = Limited::new(request.into_body(), max_bytes).collect().await;
     let body = body.map_err(|_| {
-        let message = format!("the body has more than {MAX_BODY} bytes, or ended early");
+        let message = format!("the body has more than {max_bytes} bytes, or ended early");
         error(StatusCode::PAYLOAD_TOO_LARGE, &message, None)
     })?;
     Ok(body.to_bytes())

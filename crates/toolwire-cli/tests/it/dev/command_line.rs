@@ -1,6 +1,7 @@
 //! What is served, and invalid command lines.
 
 use serde_json::json;
+use toolwire::tool;
 
 use super::project::{DevCommand, Project, until_build, until_connected};
 use crate::client::run_command;
@@ -39,14 +40,26 @@ async fn page_and_clients_use_one_address() {
     }
 }
 
+/// Greets the caller.
+#[tool]
+async fn greet() -> &'static str {
+    "hello from the remote server"
+}
+
 #[tokio::test]
 async fn server_with_an_address_is_served() {
-    let greet = toolwire::Server::new("remote", "1.0.0");
-    let remote = SmallServer::start(greet).await;
+    let remote = toolwire::Server::new("remote", "1.0.0").tool(greet);
+    let remote = SmallServer::start(remote).await;
     let project = Project::empty();
     let command = DevCommand::start(&project.path, &[remote.url()]).await;
-    let output = run_command(toolwire(&["discover", &command.mcp, "--json"])).await;
-    assert_eq!(output.json()["serverInfo"]["name"], "toolwire-dev");
+    for era in ["modern", "legacy"] {
+        let call = ["call", &command.mcp, "greet", "--era", era];
+        let called = run_command(toolwire(&call)).await.ok();
+        assert!(
+            called.contains("hello from the remote server"),
+            "{era}: {called}"
+        );
+    }
 }
 
 #[tokio::test]

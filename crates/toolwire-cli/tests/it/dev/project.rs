@@ -74,8 +74,12 @@ impl Project {
         project
     }
 
+    /// Replaces a file at once, so that no build reads a part of it.
     pub(super) fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path.join(name), text).expect("a file");
+        // Hidden files are not watched.
+        let new = self.path.join(".new");
+        std::fs::write(&new, text).expect("a file");
+        std::fs::rename(new, self.path.join(name)).expect("a file");
     }
 
     /// Writes the sources of the server. `comment` changes nothing, unless it is `broken`.

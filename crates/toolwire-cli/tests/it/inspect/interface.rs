@@ -1,5 +1,7 @@
 //! The HTTP interface, without a browser.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{DEMO, InspectCommand};
@@ -22,7 +24,7 @@ async fn until(
         if is_expected(&value) {
             return value;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

@@ -1,5 +1,7 @@
 //! Records of `toolwire inspect` through its HTTP interface.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{DEMO, InspectCommand};
@@ -50,9 +52,16 @@ async fn record_option_records_every_connection() {
     command.call("echo", json!({"text": "first"})).await;
     let era = json!({"era": "legacy"});
     command.request("PATCH", "/api/settings", Some(&era)).await;
-    while command.get("/api/state").await["connection"]["number"] != 2 {}
+    while command.get("/api/state").await["connection"]["number"] != 2 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     command.call("echo", json!({"text": "second"})).await;
-    let text = std::fs::read_to_string(&file).expect("a record");
+    // A thread writes the file.
+    let mut text = String::new();
+    while !text.contains("second") || !text.ends_with('\n') {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        text = std::fs::read_to_string(&file).expect("a record");
+    }
     let lines = text.lines().map(serde_json::from_str::<Value>);
     let lines: Vec<Value> = lines.map(|line| line.expect("JSON")).collect();
     let connection_of = |argument: &str| {
@@ -61,6 +70,8 @@ async fn record_option_records_every_connection() {
             .find(|line| line["body"]["params"]["arguments"]["text"] == argument);
         found.expect("a recorded call")["conn"].clone()
     };
+    // Each call is recorded once.
+    assert_eq!(text.matches("tools/call").count(), 2, "{text}");
     assert_eq!(connection_of("first"), 1);
     assert_eq!(connection_of("second"), 2);
 }

@@ -121,15 +121,22 @@ async fn invalid_requests_name_the_remedy() {
 #[tokio::test]
 async fn body_beyond_the_limit_is_rejected() {
     const LIMIT: usize = 16 * 1024 * 1024;
+    const SESSION_LIMIT: usize = 4 * 1024;
     let command = InspectCommand::start(&DEMO).await;
-    let check = async |bytes: usize, expected: u16| {
+    let body = |bytes: usize| {
         let around = json!({"secret": ""}).to_string().len();
-        let body = json!({ "secret": "x".repeat(bytes - around) });
-        let response = command.send("POST", "/api/session", &[], Some(&body)).await;
-        assert_eq!(response.status, expected, "{bytes}");
+        json!({ "secret": "x".repeat(bytes - around) })
     };
-    check(LIMIT, 401).await;
-    check(LIMIT + 1, 413).await;
+    for (bytes, expected) in [(SESSION_LIMIT, 401), (SESSION_LIMIT + 1, 413)] {
+        let body = body(bytes);
+        let response = command.send("POST", "/api/session", &[], Some(&body));
+        assert_eq!(response.await.status, expected, "{bytes}");
+    }
+    for (bytes, expected) in [(LIMIT, 400), (LIMIT + 1, 413)] {
+        let body = body(bytes);
+        let response = command.request("POST", "/api/calls", Some(&body));
+        assert_eq!(response.await.0, expected, "{bytes}");
+    }
 }
 
 #[tokio::test]

@@ -12,6 +12,8 @@ use toolwire::{ClientBuilder, ScopeSet, TokenInfo};
 use toolwire_auth::{ResourceServerConfig, StaticTokens};
 
 use super::*;
+use crate::error::GatewayError;
+use crate::front_auth::FrontAuth;
 
 /// An authorization server that exchanges `token-of-NAME-…` for `exchanged-NAME`, and has a token for the gateway itself.
 #[derive(Debug, Default)]
@@ -108,8 +110,6 @@ async fn serve<A: Authorizer + 'static>(
 #[tokio::test]
 async fn upstream_gets_an_exchanged_token_and_never_that_of_the_caller() {
     let scratch = Scratch::new("gateway");
-    let tokens = "ann token-of-ann-0000\nbob token-of-bob-0000\neve token-of-eve-0000\n";
-    std::fs::write(scratch.path("tokens"), tokens).unwrap();
     let forms: Arc<Mutex<Vec<String>>> = Arc::default();
     let token_server = |issuer: &str| TokenServer {
         issuer: issuer.to_owned(),
@@ -132,10 +132,21 @@ async fn upstream_gets_an_exchanged_token_and_never_that_of_the_caller() {
     let (origin, serving) = serve(upstream, protected).await;
     let url = format!("{origin}/mcp");
     let text = format!(
-        "listen = \"127.0.0.1:0\"\n[auth]\nbearer_file = \"tokens\"\n[upstream.files]\nurl = {url:?}\n\
+        "listen = \"127.0.0.1:0\"\n[auth]\nissuer = {issuer:?}\naudience = \"https://tools.example.com/mcp\"\n\
+         [upstream.files]\nurl = {url:?}\n\
          credentials = {{ exchange = {{ id = \"gw\", secret = \"s3cret\", issuer = {issuer:?} }} }}\n"
     );
-    let gateway = start(&scratch, &text).await;
+    let callers = StaticTokens::new()
+        .with_token("token-of-ann-0000", "ann", "")
+        .with_token("token-of-bob-0000", "bob", "")
+        .with_token("token-of-eve-0000", "eve", "");
+    let front = ResourceServerConfig::new("https://tools.example.com/mcp", [&issuer]);
+    let front = front.with_verifier(callers).build().expect("it is valid");
+    let options = GatewayOptions::new();
+    let auth = FrontAuth::of(front, Arc::clone(&options.tokens));
+    let gateway = Gateway::with_front_auth(parse(&scratch, &text), options, Some(auth));
+    let gateway = gateway.unwrap_or_else(|error| panic!("{error}"));
+    within(gateway.connect_all()).await;
     let listener = gateway.bind(false).await.expect("a port is free");
     let front = listener.url().to_owned();
     let front_serving = tokio::spawn(listener.run());
@@ -177,4 +188,34 @@ async fn upstream_gets_an_exchanged_token_and_never_that_of_the_caller() {
         .expect("no failure");
     serving.abort();
     token_serving.abort();
+}
+
+#[tokio::test]
+async fn exchange_needs_callers_with_access_tokens_of_an_authorization_server() {
+    let scratch = Scratch::new("gateway");
+    std::fs::write(scratch.path("tokens"), "ann token-of-ann-0000\n").unwrap();
+    let config = |auth: &str, credentials: &str| {
+        let upstream = format!("[upstream.files]\nurl = \"https://a.example/mcp\"\n{credentials}");
+        parse(&scratch, &format!("{auth}\n{upstream}\n"))
+    };
+    let client = "{ id = \"gw\", secret = \"s3cret\", issuer = \"https://id.example\" }";
+    let exchange = format!("credentials = {{ exchange = {client} }}");
+    let resource_server =
+        "[auth]\nissuer = \"https://id.example\"\naudience = \"https://tools.example/mcp\"";
+    let check = |error: GatewayError| {
+        let error = error.to_string();
+        let has_parts = error.contains("`files`") && error.contains("[auth]");
+        assert!(has_parts, "{error}");
+    };
+    for auth in ["", "[auth]\nbearer_file = \"tokens\""] {
+        let gateway = Gateway::new(config(auth, &exchange), GatewayOptions::new());
+        check(gateway.err().expect("an error"));
+        let gateway = Gateway::new(config(auth, ""), GatewayOptions::new());
+        let gateway = gateway.unwrap_or_else(|error| panic!("{error}"));
+        check(gateway.reload(config(auth, &exchange)).await.unwrap_err());
+        // Another `[auth]` needs a restart.
+        let next = config(resource_server, &exchange);
+        check(gateway.reload(next).await.unwrap_err());
+        gateway.close().await;
+    }
 }

@@ -11,7 +11,7 @@ use toolwire_proto::methods;
 use toolwire_proto::raw_object::{RawObject, json_string};
 use toolwire_types::{Meta, ProtocolVersion, RawJson};
 
-use crate::engine::ConnectionInfo;
+use crate::engine::{ConnectionInfo, catch_panic};
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -47,11 +47,15 @@ pub(crate) struct StreamOpening(Arc<Mutex<Vec<OpenedFn>>>);
 type OpenedFn = Box<dyn FnOnce() + Send>;
 
 impl StreamOpening {
-    /// Calls the functions, once.
+    /// Calls the functions, once. One that panics does not affect the others.
     pub(crate) fn opened(&self) {
         let functions = std::mem::take(&mut *lock(&self.0));
         for function in functions {
-            function();
+            if catch_panic(function).is_err() {
+                let _ = catch_panic(|| {
+                    tracing::error!("a function for the opening of a stream panicked");
+                });
+            }
         }
     }
 }

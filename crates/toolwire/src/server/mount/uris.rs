@@ -338,13 +338,12 @@ mod tests {
         registry.claim(3, claims("a", &["x://1"], &["{+any}"]));
         registry.claim(7, claims("b", &["x://1"], &[]));
         let own_uri = |mount: usize| {
-            let claims = Arc::clone(&registry);
-            let exposure = UriExposure { claims, mount };
+            let uris = MountUris::new(&registry.exposed(), mount);
             let mut params = RawObject::empty();
             params.set_text("uri", "b+x://1");
-            exposure.edit_request("resources/read", &mut params);
+            uris.edit_request("resources/read", &mut params);
             let sent = params.text("uri").map(Cow::into_owned);
-            assert_eq!(sent.as_deref(), Some(&*exposure.own_uri("b+x://1")));
+            assert_eq!(sent.as_deref(), Some(&*uris.own_uri("b+x://1")));
             sent
         };
         assert_eq!(own_uri(7).as_deref(), Some("x://1"));

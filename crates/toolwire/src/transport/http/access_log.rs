@@ -4,7 +4,7 @@
 //! credential.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -18,6 +18,7 @@ use toolwire_proto::observed::{recorded_name, recorded_uri, session_digest};
 use toolwire_proto::param_headers::HeaderLookup;
 
 use crate::engine::catch_panic;
+use crate::server::middleware::AuditLine;
 use crate::transport::http::request::client_address::client_address;
 use crate::transport::http::request::headers::RequestHeaders;
 
@@ -87,27 +88,9 @@ impl fmt::Display for AccessRecord {
             duration_ms: self.duration.as_millis(),
             session: self.session.as_deref(),
         });
-        write_visible(f, &line.map_err(|_| fmt::Error)?)
+        let line = line.map_err(|_| fmt::Error)?;
+        f.write_str(&AuditLine::escape_invisible(&line))
     }
-}
-
-/// Writes a line of JSON with all control and invisible characters as escapes, so that a peer cannot control a terminal,
-/// or change what a reader sees. JSON itself demands it only of some.
-fn write_visible(f: &mut fmt::Formatter<'_>, json: &str) -> fmt::Result {
-    for character in json.chars() {
-        let is_visible = match character {
-            ' '..='~' => true,
-            _ => character.escape_debug().len() == 1,
-        };
-        if is_visible {
-            f.write_char(character)?;
-            continue;
-        }
-        for unit in character.encode_utf16(&mut [0; 2]) {
-            write!(f, "\\u{unit:04x}")?;
-        }
-    }
-    Ok(())
 }
 
 /// The function that gets the records.

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use crate::relay::glob::Glob;
 use crate::relay::policy::uri::web_url::{
-    TextKind, authority_and_path, default_port, is_ambiguous,
+    TextKind, authority_and_path, default_port, has_ambiguous_host, is_ambiguous,
 };
 
 /// The number of times that `%25` is decoded to `%`. A text with more levels has no normal form.
@@ -122,7 +122,8 @@ pub fn may_start(text: &str, start: &str) -> bool {
 /// In the normal form (RFC 3986, section 6.2.2), percent-encoded characters are decoded, except `*` and `?`, which have a
 /// meaning in patterns. A backslash is a slash. Empty segments and segments `.` are removed. The scheme and the authority are
 /// in lower case, and a path directly after the scheme has an empty authority. A URL of the web has its host alone: without
-/// user information, a default port and a dot at its end.
+/// user information, a default port and a dot at its end. One whose host is not ASCII, or is an IP address in an unusual form,
+/// has no normal form.
 #[must_use]
 pub fn normalize(text: &str) -> Option<Cow<'_, str>> {
     normalize_as(text, TextKind::Whole)
@@ -153,6 +154,13 @@ fn normalize_as(text: &str, kind: TextKind) -> Option<Cow<'_, str>> {
     let normal = resolve(&decoded, kind);
     // `./file:/a` is a path, but `file:/a` is a URI.
     if resolve(&normal, kind) != normal {
+        return None;
+    }
+    if kind == TextKind::Whole
+        && let Some((scheme, _)) = split_scheme(&normal)
+        && default_port(&scheme).is_some()
+        && has_ambiguous_host(&normal)
+    {
         return None;
     }
     Some(if normal == text {

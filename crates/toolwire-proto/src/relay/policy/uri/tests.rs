@@ -90,9 +90,28 @@ fn equal_urls_of_the_web_have_one_normal_form() {
         "https://good%3A80@evil/",
         "https://good\\@evil/",
         "https://x:443:443/",
+        "https://b\u{fc}cher.example/",
+        "https://b%C3%BCcher.example/",
+        "https://\u{212a}.example/",
+        "https://127.1/",
+        "https://2130706433/",
+        "https://0177.0.0.1/",
+        "https://0x7f.0.0.1/",
+        "https://127.0.0.0x1/",
+        "https://0X7F000001:8443/",
+        "https://x.1./",
+        "https://[0:0::1]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://[::ffff:7f00:1]/",
+        "https://[::127.0.0.1]/",
+        "https://[::1/",
     ] {
         check(ambiguous, None);
     }
+    check("https://127.0.0.1/", Some("https://127.0.0.1/"));
+    check("https://127.0.0.1.:443/", Some("https://127.0.0.1/"));
+    check("https://1x.example/", Some("https://1x.example/"));
+    check("https://[2001:DB8::1]/", Some("https://[2001:db8::1]/"));
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! `https://host.`. The normal form has two slashes, a host without user information and without a dot at its end, a port only
 //! if it is not the default one, and a path.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 /// The schemes and their default ports.
 const SCHEMES: [(&str, u16); 5] = [
     ("http", 80),
@@ -58,12 +60,8 @@ fn normal_authority(authority: &str, default_port: u16) -> String {
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    let (host, port) = match host.rsplit_once(':') {
-        // An IPv6 address has colons and is in brackets.
-        Some((host, port)) if !port.contains(']') => (host, port),
-        _ => (host, ""),
-    };
-    let mut normal = host.trim_end_matches('.').to_lowercase();
+    let (host, port) = split_port(host);
+    let mut normal = host.trim_end_matches('.').to_ascii_lowercase();
     let number: Option<u16> = port.parse().ok();
     if !port.is_empty() && number != Some(default_port) {
         normal.push(':');
@@ -73,6 +71,45 @@ fn normal_authority(authority: &str, default_port: u16) -> String {
         }
     }
     normal
+}
+
+fn split_port(host: &str) -> (&str, &str) {
+    match host.rsplit_once(':') {
+        // An IPv6 address has colons and is in brackets.
+        Some((host, port)) if !port.contains(']') => (host, port),
+        _ => (host, ""),
+    }
+}
+
+/// Returns `true` if a host has several forms, and the normal form of a URL has another one than readers may use: a name
+/// that is not ASCII, and an address that is not written in its usual form (WHATWG URL, section 3.5). `normal` is a URL in its
+/// normal form.
+pub(super) fn has_ambiguous_host(normal: &str) -> bool {
+    let Some((_, rest)) = normal.split_once("://") else {
+        return false;
+    };
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let (host, _) = split_port(authority);
+    if !host.is_ascii() {
+        return true;
+    }
+    if let Some(address) = host.strip_prefix('[') {
+        let address = address.strip_suffix(']').unwrap_or("");
+        let parsed = address.parse::<Ipv6Addr>();
+        return !parsed.is_ok_and(|parsed| {
+            parsed.to_ipv4_mapped().is_none() && parsed.to_string() == address
+        });
+    }
+    let last = host.rsplit('.').next().unwrap_or(host);
+    is_number(last) && host.parse::<Ipv4Addr>().is_err()
+}
+
+/// Returns `true` if readers take a host whose last label is this one for an IPv4 address.
+fn is_number(label: &str) -> bool {
+    match label.strip_prefix("0x") {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()),
+    }
 }
 
 /// Returns `true` if readers disagree about the host of a URL as it is written: if an escape stands for a character that

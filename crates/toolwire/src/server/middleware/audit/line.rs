@@ -1,5 +1,6 @@
 //! One line of an audit log.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -7,6 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use toolwire_proto::invisible_characters::InvisibleCharacter;
 use toolwire_proto::trace_context::TraceContext;
 use toolwire_types::{RawJson, RequestId};
 
@@ -141,6 +143,31 @@ impl AuditLine {
         let duration = self.start.elapsed().as_millis();
         self.duration_ms = u64::try_from(duration).unwrap_or(u64::MAX);
     }
+
+    /// Returns a line of JSON with all control and invisible characters as escapes, so that a peer cannot control a
+    /// terminal, or change what a reader sees. JSON itself demands it only of some. Use it for each line with text of peers.
+    #[must_use]
+    pub fn escape_invisible(json: &str) -> String {
+        let mut escaped = String::with_capacity(json.len());
+        for character in json.chars() {
+            if is_visible(character) {
+                escaped.push(character);
+                continue;
+            }
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // A text can always be extended.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        }
+        escaped
+    }
+}
+
+fn is_visible(character: char) -> bool {
+    match character {
+        ' '..='~' => true,
+        _ => character.escape_debug().len() == 1 && InvisibleCharacter::of(character).is_none(),
+    }
 }
 
 fn shortened(text: &str) -> String {
@@ -155,4 +182,24 @@ fn permitted(arguments: Option<&RawValue>, names: &[String]) -> Option<IndexMap<
     let permitted: IndexMap<_, _> = permitted.filter(|(name, _)| names.contains(name)).collect();
     let bytes: usize = permitted.values().map(|value| value.get().len()).sum();
     (bytes <= MAX_ARGUMENT_BYTES).then_some(permitted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_and_invisible_characters_are_escaped() {
+        let check = |text: &str, expected: &str| {
+            let json = serde_json::to_string(text).unwrap();
+            let escaped = AuditLine::escape_invisible(&json);
+            assert_eq!(escaped, format!("\"{expected}\""), "{text:?}");
+            let read: String = serde_json::from_str(&escaped).unwrap();
+            assert_eq!(read, text);
+        };
+        check("größe 世界", "größe 世界");
+        check("\u{9b}2J\u{7f}", r"\u009b2J\u007f");
+        check("a\u{202e}\u{3164}\u{fe0f}", r"a\u202e\u3164\ufe0f");
+        check("\u{e0041}", r"\udb40\udc41");
+    }
 }

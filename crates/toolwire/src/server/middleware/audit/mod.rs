@@ -28,8 +28,8 @@ pub use line::AuditLine;
 /// | `traceId` | of the trace context, absent without one |
 /// | `arguments` | those that [`with_arguments`](Self::with_arguments) names |
 ///
-/// Tokens and request states are never written. A name has at most 512 characters, and arguments of more than 16 KiB are left
-/// out.
+/// Tokens and request states are never written. Control and invisible characters are written as escapes. A name
+/// has at most 512 characters, and arguments of more than 16 KiB are left out.
 ///
 /// ```
 /// use toolwire::Server;
@@ -103,6 +103,7 @@ impl Drop for AuditEntry<'_> {
         self.line.stop();
         match serde_json::to_string(&self.line) {
             Ok(line) => {
+                let line = AuditLine::escape_invisible(&line);
                 if catch_panic(|| (self.sink)(&line)).is_err() {
                     let _ = catch_panic(|| tracing::error!("the sink of the audit log panicked"));
                 }

@@ -28,7 +28,7 @@ pub struct MemorySessionLimits {
     /// The maximum number of bytes of all session records. Default: 64 MiB.
     pub bytes: usize,
     /// The maximum number of anonymous sessions of one IPv4 address, or of one IPv6 network of 64 bits. Behind a
-    /// reverse proxy, all clients have one address. Default: no limit.
+    /// reverse proxy, all clients have one address, unless `with_trusted_proxies` is set. Default: no limit.
     pub sessions_per_address: Option<usize>,
 }
 

@@ -110,8 +110,7 @@ impl IncomingRequest<'_> {
 
     /// Returns the network of the client, if the listener, a layer in front or a trusted proxy knows it.
     pub(crate) fn client_network(&self) -> Option<IpAddr> {
-        let client = self.client_address()?;
-        Some(client_network(client.address))
+        network_of(self.parts, self.peer, self.endpoint.options.trusted_proxies)
     }
 
     fn client_address(&self) -> Option<ClientAddress> {
@@ -156,7 +155,38 @@ impl IncomingRequest<'_> {
     }
 }
 
+/// Returns the network of the client. If the proxies do not name it, returns that of the peer, so that such requests are
+/// limited, too.
+fn network_of(parts: &Parts, peer: Option<SocketAddr>, trusted_proxies: usize) -> Option<IpAddr> {
+    let client = client_address(parts, peer, trusted_proxies);
+    let client = client.or_else(|| client_address(parts, peer, 0))?;
+    Some(client_network(client.address))
+}
+
 /// Returns the length of the parameters, which the handler of a request may retain.
 pub(crate) fn params_bytes(admitted: &Admitted<'_>) -> usize {
     admitted.params().map_or(0, |params| params.get().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    #[test]
+    fn request_without_a_forwarded_address_has_the_network_of_its_peer() {
+        let peer: SocketAddr = "10.0.0.1:5000".parse().unwrap();
+        let check = |forwarded: &str, trusted: usize, expected: &str| {
+            let request = Request::builder().header("x-forwarded-for", forwarded);
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            let network = network_of(&parts, Some(peer), trusted);
+            let expected: IpAddr = expected.parse().unwrap();
+            assert_eq!(network, Some(expected), "{forwarded} {trusted}");
+        };
+        check("1.2.3.4", 0, "10.0.0.1");
+        check("1.2.3.4", 1, "1.2.3.4");
+        check("1.2.3.4", 2, "10.0.0.1");
+        check("unknown", 1, "10.0.0.1");
+    }
 }
