@@ -118,10 +118,19 @@ export function equal(actual, expected, what = "value") {
 
 /** Waits until a field has a value, which the page may write a moment later. Spaces do not matter. */
 export async function hasValue(field, expected) {
+  await valueMatches(field, expected, (value) => value === expected);
+}
+
+/** Waits until the value of a field contains a text, so that the page does not write while the next text is typed. */
+export async function containsValue(field, expected) {
+  await valueMatches(field, expected, (value) => value.includes(expected));
+}
+
+async function valueMatches(field, expected, matches) {
   const deadline = Date.now() + STEP_MS;
   for (;;) {
     const value = (await field.inputValue()).replace(/\s+/g, "");
-    if (value === expected) return;
+    if (matches(value)) return;
     if (Date.now() > deadline) equal(value, expected);
   }
 }

@@ -1,7 +1,7 @@
 // The page with `toolwire demo`, in one era.
 
 import { execFileSync } from "node:child_process";
-import { SIZES, accessible, check, ensure, environment, equal, fits, hasValue, open, picture, resize, select, show } from "./browser.mjs";
+import { SIZES, accessible, check, containsValue, ensure, environment, equal, fits, hasValue, open, picture, resize, select, show } from "./browser.mjs";
 import { recordChecks } from "./record.mjs";
 
 export async function demo(browser, url, era) {
@@ -30,6 +30,7 @@ export async function demo(browser, url, era) {
   await check("form_and_json_edit_one_value", async () => {
     await select(page, "add", "add");
     await page.getByLabel("a (required)").fill("2");
+    await containsValue(page.getByLabel("Arguments as JSON"), '"a":2');
     await page.getByLabel("Arguments as JSON").fill('{"a": 12345678901234567890, "b": 3, "kept": [1.0]}');
     await hasValue(page.getByLabel("a (required)"), "12345678901234567890");
     await page.getByLabel("b (required)").fill("4");
