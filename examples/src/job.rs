@@ -16,6 +16,10 @@ use toolwire::{Client, ClientBuilder, Era, Server, ServerCommand};
 
 /// What this process does.
 #[derive(Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the examples match both roles, and nothing else uses this"
+)]
 pub enum Role {
     /// Serves HTTP at an address, or stdio.
     Server(Option<String>),

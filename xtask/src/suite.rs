@@ -128,15 +128,6 @@ fn lint(root: &Path) -> Outcome {
             .env("RUSTDOCFLAGS", "-D warnings");
         run_and_print_after(&mut command)
     };
-    lint(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-        "-D",
-        "warnings",
-    ])?;
     let sets = FEATURE_SETS.map(|features| ("toolwire", features));
     let auth_sets = AUTH_FEATURE_SETS.map(|features| ("toolwire-auth", features));
     for (package, features) in sets.into_iter().chain(auth_sets) {
@@ -159,7 +150,17 @@ fn lint(root: &Path) -> Outcome {
         .chain(packages)
         .collect();
     lint(&arguments)?;
-    docs::check_item_links(root, &directory.join("doc"))
+    docs::check_item_links(root, &directory.join("doc"))?;
+    // The lints above use one processor most of the time, beside the tests. These use all, also after the tests.
+    lint(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "-D",
+        "warnings",
+    ])
 }
 
 /// Builds the tests of a server alone. They run later: with a low priority, they could reach their timeouts.

@@ -71,9 +71,13 @@ impl Redaction {
                 }
                 self.redact(member, depth) || found
             }),
-            Value::Array(elements) => elements
-                .iter_mut()
-                .fold(false, |found, element| self.redact(element, depth) || found),
+            Value::Array(elements) => {
+                let mut found = false;
+                for element in elements {
+                    found |= self.redact(element, depth);
+                }
+                found
+            }
             Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
                 let Some(redacted) = self.redacted_text(text, depth) else {
                     return false;

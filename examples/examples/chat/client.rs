@@ -1,5 +1,10 @@
 //! The client: the loop that every agent has.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "a client prints its results, and only servers on stdio need standard output for messages"
+)]
+
 use std::error::Error;
 
 use serde_json::{Value, json};

@@ -72,7 +72,7 @@ impl Files {
             entries.push(Entry {
                 name: entry.file_name().to_string_lossy().into_owned(),
                 uri: metadata.is_file().then(|| file_uri(relative)),
-                size: metadata.is_file().then(|| metadata.len()),
+                size: metadata.is_file().then_some(metadata.len()),
             });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));

@@ -209,7 +209,7 @@ async fn exchange_needs_callers_with_access_tokens_of_an_authorization_server() 
     };
     for auth in ["", "[auth]\nbearer_file = \"tokens\""] {
         let gateway = Gateway::new(config(auth, &exchange), GatewayOptions::new());
-        check(gateway.err().expect("an error"));
+        check(gateway.expect_err("an error"));
         let gateway = Gateway::new(config(auth, ""), GatewayOptions::new());
         let gateway = gateway.unwrap_or_else(|error| panic!("{error}"));
         check(gateway.reload(config(auth, &exchange)).await.unwrap_err());
