@@ -8,6 +8,7 @@ offers its newest legacy revision, so only the TypeScript clients check older re
 """
 
 import json
+import os
 import sys
 import time
 
@@ -101,9 +102,12 @@ def closed(peer: Peer, elapsed: float) -> bool:
 async def main(server: str, mode: str, target: str, args: list[str]) -> int:
     endpoint = target if target.startswith("http://") else StdioServerParameters(command=target, args=args)
     peer = Peer(mode, endpoint)
+    # The checks that do not apply to this server, separated by commas.
+    excluded = os.environ.get("TOOLWIRE_EXCLUDED_CHECKS", "").split(",")
     try:
         async with peer.client:
-            outcomes = [await run(peer, check) for check in CHECKS[server](peer)]
+            checks = [check for check in CHECKS[server](peer) if check.__name__ not in excluded]
+            outcomes = [await run(peer, check) for check in checks]
             closing = time.monotonic()
     except Exception as error:
         report("negotiate", describe(error))

@@ -59,12 +59,28 @@ impl Peer {
     ///
     /// Returns an error if the server or the peer is missing, or if the script hangs or prints anything but checks.
     pub fn run(self, subject: &Subject, wire: Wire, mode: &str) -> Result<Vec<Check>, Problem> {
+        self.run_without(&[], subject, wire, mode)
+    }
+
+    /// Runs every check of the script but these, which do not apply to the server; see [`run`](Self::run).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the server or the peer is missing, or if the script hangs or prints anything but checks.
+    pub fn run_without(
+        self,
+        excluded: &[&str],
+        subject: &Subject,
+        wire: Wire,
+        mode: &str,
+    ) -> Result<Vec<Check>, Problem> {
         let mut command = Command::new(self.interpreter()?);
         command
             .arg(peers_directory().join(self.script()))
             .args([subject.name(), mode]);
         // Python must not write files between the scripts.
         command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command.env("TOOLWIRE_EXCLUDED_CHECKS", excluded.join(","));
         match wire {
             Wire::Stdio => {
                 let (program, arguments) = subject.command(wire)?;

@@ -16,8 +16,9 @@ use crate::subject::Subject;
 /// The longest time until the server prints its address.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Shorter than the shutdown timeout of the server, because no client is connected any more.
-const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Shorter than the shutdown timeout of the server (10 s), because no client is connected any more. Longer than a proxy
+/// takes to kill a server process that does not exit (4 s).
+const END_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// The running server. It is killed when this is dropped.
 #[derive(Debug)]
