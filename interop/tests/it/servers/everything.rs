@@ -1,6 +1,7 @@
 //! The features of the npm reference server.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwire::Change;
@@ -13,6 +14,9 @@ use super::pair::{Failure, MODEL, Outcome, Pair, ROOT, ensure, equal, text_of};
 
 /// One of the resources that support subscriptions.
 const DYNAMIC: &str = "demo://resource/dynamic/text/1";
+
+/// The longest time until a message arrives that the server sent before its response.
+const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) async fn lists(pair: &Pair) -> Outcome {
     let tools = pair.client.list_tools().await?;
@@ -261,16 +265,22 @@ pub(crate) async fn receives_resource_changes(pair: &Pair) -> Outcome {
 /// The server logs at random levels, so the client requests all levels.
 pub(crate) async fn receives_log_messages(pair: &Pair) -> Outcome {
     pair.client.set_log_level(Some(LoggingLevel::Debug)).await?;
-    pair.call("toggle-simulated-logging", json!({})).await?;
     loop {
-        let message = pair.user.logged().await;
-        // The server also logs that it received the roots.
-        if message.data.get().contains("level") {
-            break;
+        // The server sends the first message during the call, and over HTTP on another stream than the response. If the
+        // response is faster, a proxy has no request of its 2026-07-28 client any more to which the message belongs.
+        pair.call("toggle-simulated-logging", json!({})).await?;
+        let is_logged = tokio::time::timeout(FIRST_MESSAGE_TIMEOUT, simulated_message(pair));
+        let is_logged = is_logged.await.is_ok();
+        pair.call("toggle-simulated-logging", json!({})).await?;
+        if is_logged {
+            return Ok(());
         }
     }
-    pair.call("toggle-simulated-logging", json!({})).await?;
-    Ok(())
+}
+
+/// Waits for a message that the server logs for `toggle-simulated-logging`. It also logs that it received the roots.
+async fn simulated_message(pair: &Pair) {
+    while !pair.user.logged().await.data.get().contains("level") {}
 }
 
 pub(crate) async fn pings(pair: &Pair) -> Outcome {
