@@ -32,6 +32,16 @@ const ALL_TESTS: &[&str] = &[
     "--no-fail-fast",
 ];
 
+/// Builds everything that [`ALL_TESTS`] needs, and the programs that no test needs.
+const ALL_TARGETS: &[&str] = &[
+    "build",
+    "--workspace",
+    "--exclude",
+    INSTRUCTIONS,
+    "--all-features",
+    "--all-targets",
+];
+
 /// The tests of a server alone: without the client, `http2`, `input`, `schema-validation`, `testing` and `tls`. hyper has
 /// HTTP/2 here, because tests need it.
 const SERVER_ALONE: &[&str] = &[
@@ -56,6 +66,13 @@ pub(crate) const DOCUMENTED: [&str; 8] = [
     "toolwire-redis",
     "toolwire-types",
 ];
+
+/// The compiler that also lints.
+const CLIPPY_DRIVER: &str = if cfg!(windows) {
+    "clippy-driver.exe"
+} else {
+    "clippy-driver"
+};
 
 /// The package whose test counts instructions with valgrind.
 const INSTRUCTIONS: &str = "toolwire-instructions";
@@ -83,7 +100,7 @@ pub(crate) fn ci(root: &Path) -> Outcome {
         join(building, "the build of the counted program")
     })?;
     run(ci_cargo(root, SERVER_ALONE).env("CARGO_TARGET_DIR", lint_directory()?))?;
-    count_instructions(root, ci_cargo)
+    count_instructions(root, linting_cargo)
 }
 
 /// Builds all tests while it installs what they need, then runs them.
@@ -96,10 +113,10 @@ fn build_and_test(root: &Path, toolchain: &Toolchain) -> Outcome {
             docs::check(root, toolchain)?;
             package::check(root)
         });
-        run(&mut ci_cargo(root, &[ALL_TESTS, &["--no-run"]].concat()))?;
+        run(&mut linting_cargo(root, ALL_TARGETS))?;
         join(installing, "the installation of the peers")
     })?;
-    test_with(root, toolchain, ci_cargo)
+    test_with(root, toolchain, linting_cargo)
 }
 
 /// Returns the outcome of a thread.
@@ -118,7 +135,23 @@ fn ci_cargo(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Checks lints, feature sets and documentation.
+/// Returns a cargo command of continuous integration that also lints the packages of the workspace. A separate run of
+/// clippy would read and check everything again.
+fn linting_cargo(root: &Path, arguments: &[&str]) -> Command {
+    let cargo = std::env::var_os("CARGO").map(PathBuf::from);
+    let beside_cargo = cargo.map(|cargo| cargo.with_file_name(CLIPPY_DRIVER));
+    let driver = beside_cargo.filter(|driver| driver.is_file());
+    let driver = driver.unwrap_or_else(|| CLIPPY_DRIVER.into());
+    // An option and not a variable, because tests that run cargo would inherit the variable.
+    let wrapper = format!("build.rustc-workspace-wrapper='{}'", driver.display());
+    let mut command = ci_cargo(root, &["--config", &wrapper]);
+    command.args(arguments);
+    // `cargo clippy` passes its arguments in the same way.
+    command.env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__");
+    command
+}
+
+/// Checks feature sets and documentation.
 fn lint(root: &Path) -> Outcome {
     let directory = lint_directory()?;
     let lint = |arguments: &[&str]| {
@@ -150,17 +183,7 @@ fn lint(root: &Path) -> Outcome {
         .chain(packages)
         .collect();
     lint(&arguments)?;
-    docs::check_item_links(root, &directory.join("doc"))?;
-    // The lints above use one processor most of the time, beside the tests. These use all, also after the tests.
-    lint(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-        "-D",
-        "warnings",
-    ])
+    docs::check_item_links(root, &directory.join("doc"))
 }
 
 /// Builds the tests of a server alone. They run later: with a low priority, they could reach their timeouts.
