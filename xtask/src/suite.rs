@@ -267,6 +267,11 @@ fn test_with(
     // The command is built with the tests of its crate, and everything is built before any test runs.
     tests.env("TOOLWIRE_BIN", built_command()?);
     tests.env("TOOLWIRE_CHROMIUM", programs::chromium()?);
+    // Many tests wait for other processes, so one more runs at a time than there are processors.
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        let threads = thread::available_parallelism().map_or(2, |processors| processors.get() + 1);
+        tests.env("RUST_TEST_THREADS", threads.to_string());
+    }
     let (lines, outcome) = run_and_capture(&mut tests)?;
     let counts = TestCounts::of(&lines);
     note(&format!(
