@@ -27,7 +27,7 @@ const REVISION_BYTES: usize = 8;
 
 /// A store of sessions that all nodes share ([`Redis::sessions`](crate::Redis::sessions)).
 ///
-/// An idle anonymous session with a small record takes 339 bytes in the engine (`cargo xtask bench fleet`). Others have an
+/// An idle anonymous session with a small record takes 355 bytes in the engine (`cargo xtask bench fleet`). Others have an
 /// entry in the list of their principal, too. The limit of a principal is checked when a session is created. Sessions that
 /// nodes create at the same moment can exceed it.
 #[derive(Debug, Clone)]
