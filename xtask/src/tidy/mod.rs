@@ -1,6 +1,6 @@
 //! Project rules that neither the compiler nor clippy checks, checked on the text of the files.
 //!
-//! Each rule is a function from a file to findings. The rules run as a test of this crate and as `cargo xtask tidy`.
+//! Each rule is a function from a file, or from all files, to findings. The rules run as a test of this crate and as `cargo xtask tidy`.
 
 mod code;
 mod layers;
@@ -8,6 +8,7 @@ mod pure;
 mod source;
 pub(crate) mod style;
 mod text;
+mod threats;
 mod versions;
 
 use std::fmt;
@@ -66,7 +67,9 @@ pub(crate) fn report(root: &Path) -> Outcome {
 }
 
 fn check_all(files: &[File]) -> Vec<Finding> {
-    files.iter().flat_map(check_file).collect()
+    let mut findings: Vec<Finding> = files.iter().flat_map(check_file).collect();
+    findings.extend(threats::check(files));
+    findings
 }
 
 fn check_file(file: &File) -> Vec<Finding> {

@@ -11,7 +11,7 @@ use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::initialize_request;
 use toolwire_tests::peer::{Peer, legacy, modern, modern_with, within};
 
-use crate::modern_client::{accept_askable, ask, details, pair_of};
+use crate::modern_client::{accept_askable, ask, details, elicitation, pair_of, send_request};
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
 pub(crate) fn initialize(id: i64) -> Value {
@@ -337,4 +337,40 @@ async fn principals_that_share_connections_do_not_share_sessions_of_calls() {
     }
     let mut of_bob = accept_askable(&mut connections).await;
     assert_eq!(of_bob.receive().await["method"], "tools/call");
+}
+
+#[tokio::test]
+async fn state_of_another_principal_is_rejected_like_a_forged_one() {
+    let (upstream, mut connections) = raw_upstream();
+    let [ann, bob] = users(upstream);
+    let calling = start_call(&ann);
+    let _shared = accept_shared(&mut connections).await;
+    let mut session = accept_askable(&mut connections).await;
+    session.receive().await;
+    send_request(&session, "s1", "elicitation/create", &elicitation("Who?")).await;
+    let body = within(calling).await.expect("the request ends");
+    let required: Value = serde_json::from_str(&body).expect("a JSON response");
+    let state = &required["result"]["requestState"];
+    assert!(state.is_string(), "{body}");
+    let retry = |client: &InProcessClient, state: &Value| {
+        let client = client.clone();
+        let responses = json!({"q1": {"action": "decline"}});
+        let request = ask(
+            1,
+            json!({"requestState": state, "inputResponses": responses}),
+        );
+        tokio::spawn(async move { client.request(Request::modern(&request)).await.body })
+    };
+    let stolen = retry(&bob, state);
+    let _shared_of_bob = accept_shared(&mut connections).await;
+    let stolen = within(stolen).await.expect("the request ends");
+    assert!(stolen.contains("-32602"), "{stolen}");
+    let forged = retry(&bob, &json!("forged"));
+    assert_eq!(within(forged).await.expect("the request ends"), stolen);
+    // The call still waits for its own principal.
+    let own = retry(&ann, state);
+    let response = session.receive().await;
+    assert_eq!(response["id"], "s1");
+    assert_eq!(response["result"]["action"], "decline", "{response}");
+    own.abort();
 }

@@ -254,3 +254,36 @@ async fn headers_that_repeat_arguments_are_checked_in_front() {
     post.respond(json!({"resultType": "complete", "content": []}));
     assert_eq!(calling.await.unwrap().status, 200);
 }
+
+#[tokio::test]
+async fn ambiguous_message_never_reaches_the_upstream_server() {
+    let (_relay, mut client, mut server) = legacy_pair().await;
+    let call = |params: &str| {
+        let mut line = br#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":"#.to_vec();
+        line.extend(params.as_bytes());
+        line.extend(b"}\n");
+        line
+    };
+    let deep = format!(
+        r#"{{"name":"a","arguments":{}1{}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    let mut invalid_utf8 = call(r#"{"name":"?"}"#);
+    let position = invalid_utf8.iter().rposition(|byte| *byte == b'?');
+    invalid_utf8[position.expect("the name is there")] = 0xff;
+    for line in [
+        call(r#"{"name":"read","name":"delete"}"#),
+        call(r#"{"name":"read","arguments":{"path":"/a","path":"/b"}}"#),
+        call(&deep),
+        invalid_utf8,
+    ] {
+        let text = String::from_utf8_lossy(&line).into_owned();
+        client.send_bytes(line).await;
+        let response = client.receive().await;
+        assert!(response["error"].is_object(), "{text} {response}");
+    }
+    client.send(legacy(3, "tools/list", json!({}))).await;
+    let first = server.receive().await;
+    assert_eq!(first["method"], "tools/list", "{first}");
+}

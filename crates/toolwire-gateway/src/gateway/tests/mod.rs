@@ -2,6 +2,7 @@
 
 mod exchange;
 mod front;
+mod hostile;
 mod offers;
 mod pins;
 mod reload;

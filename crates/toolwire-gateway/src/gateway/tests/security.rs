@@ -1,4 +1,4 @@
-//! What an upstream must not get: the headers of callers, their models and their files.
+//! What an upstream must not get, and what no output has: the headers of callers, their models, their files, and secrets.
 
 use std::sync::Mutex;
 
@@ -110,5 +110,50 @@ async fn upstream_sees_sampling_and_roots_only_if_the_operator_permits_them() {
         let seen = call(&client, "files_sees").await;
         assert_eq!(seen, Ok(expected.to_owned()), "{lines}");
         gateway.close().await;
+    }
+}
+
+#[tokio::test]
+async fn planted_secrets_are_in_no_output_of_a_gateway() {
+    const CANARY: &str = "canary-fedcba9876543210";
+
+    let scratch = Scratch::new("gateway");
+    std::fs::write(scratch.path("tokens"), format!("ann {CANARY}")).unwrap();
+    let echo = ToolHandler::typed("echo", |_: RequestContext, _: Value| async { "done" });
+    let upstream = TestUpstream::start(Server::new("upstream", "1.0.0").tool(echo)).await;
+    let credentials =
+        format!("credentials = {{ bearer = \"{CANARY}\" }}\nheaders = {{ X-Key = \"{CANARY}\" }}");
+    let text = format!(
+        "[auth]\nbearer_file = \"tokens\"\n[audit]\nfile = \"audit.jsonl\"\n{}\
+         [upstream.gone]\nurl = \"http://127.0.0.1:9/mcp?key={CANARY}\"\n\
+         [upstream.command]\ncommand = [\"no-such-server-command\", \"{CANARY}\"]\nenv = {{ KEY = \"{CANARY}\" }}\n",
+        table("files", &upstream, &credentials)
+    );
+    let config = parse(&scratch, &text);
+    let mut outputs = vec![format!("{config:?}")];
+    let gateway = start(&scratch, &text).await;
+    outputs.push(format!("{gateway:?} {:?}", gateway.report().await));
+    let client = client(&gateway).await;
+    let arguments = serde_json::json!({ "password": CANARY });
+    let called = call_with(&client, "files_echo", arguments.clone()).await;
+    assert_eq!(called, Ok("done".to_owned()));
+    for name in ["gone_x", "command_x", "none"] {
+        outputs.push(format!(
+            "{:?}",
+            call_with(&client, name, arguments.clone()).await
+        ));
+    }
+    let broken = text.replace("[audit]", "[audits]");
+    let file = scratch.path("gateway.toml").display().to_string();
+    let error = GatewayConfig::parse(&file, &broken, &|_| None).unwrap_err();
+    outputs.push(format!("{error} {error:?}"));
+    gateway.close().await;
+    outputs.push(std::fs::read_to_string(scratch.path("audit.jsonl")).expect("there is a log"));
+    assert!(
+        outputs.last().is_some_and(|log| log.contains("files_echo")),
+        "{outputs:?}"
+    );
+    for output in outputs {
+        assert!(!output.contains(CANARY), "{output}");
     }
 }
