@@ -1,5 +1,6 @@
 //! A running gateway.
 
+mod config_file;
 mod listen;
 mod reload;
 mod report;
@@ -27,7 +28,7 @@ use crate::front_auth::FrontAuth;
 use crate::limits::{CommonLimits, UpstreamLimits};
 use crate::pins::PinStore;
 
-pub use self::reload::ConfigFile;
+pub use self::config_file::ConfigFile;
 pub use self::report::{EntryReport, GatewayReport, UpstreamReport};
 
 /// The path of the main address.
