@@ -38,6 +38,7 @@ pub mod guide;
 mod invisible_text;
 mod limits;
 mod mounted_source;
+mod offered_connection;
 mod pin_review;
 pub mod pins;
 mod private_file;

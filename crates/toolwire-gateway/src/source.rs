@@ -16,6 +16,7 @@ use crate::decision_record::record;
 use crate::entries::EntryTable;
 use crate::exposed_uris::ExposedUris;
 use crate::invisible_text::{is_unreadable, stripped};
+use crate::offered_connection::{OfferedConnection, OfferedEntries};
 use crate::pins::{EntryReview, Offer, PinStore, Review, UpstreamPins};
 use crate::sync::lock;
 
@@ -26,7 +27,7 @@ pub(crate) struct GatewaySource(Arc<GatewaySourceInner>);
 struct GatewaySourceInner {
     name: String,
     prefix: Option<String>,
-    upstream: UpstreamSource,
+    connection: OfferedConnection,
     pinning: Option<Pinning>,
     /// Whether invisible characters are removed from the texts of entries.
     strips_invisible: bool,
@@ -67,14 +68,14 @@ impl GatewaySource {
     pub(crate) fn new(
         name: &str,
         prefix: Option<&str>,
-        upstream: UpstreamSource,
+        connection: UpstreamSource,
         pinning: Option<Pinning>,
         strips_invisible: bool,
     ) -> Self {
         Self(Arc::new(GatewaySourceInner {
             name: name.to_owned(),
             prefix: prefix.map(str::to_owned),
-            upstream,
+            connection: OfferedConnection::new(connection),
             pinning,
             strips_invisible,
             table: Mutex::default(),
@@ -102,6 +103,11 @@ impl GatewaySource {
     /// Returns the entries as they were listed last.
     pub(crate) fn table(&self) -> Arc<EntryTable> {
         Arc::clone(&lock(&self.0.table))
+    }
+
+    /// Returns the connection whose entries are offered.
+    pub(crate) fn connection(&self) -> &OfferedConnection {
+        &self.0.connection
     }
 
     /// Returns the name of the upstream.
@@ -156,10 +162,11 @@ impl GatewaySource {
         }
     }
 
-    /// Applies the pins to what the upstream offers.
-    fn apply(&self, pinning: &Pinning, catalog: &mut Catalog) {
+    /// Applies the pins to what the upstream offers. The entries of a replaced connection approve and remove nothing.
+    fn apply(&self, pinning: &Pinning, entries: &mut OfferedEntries) {
         let upstream = &self.0.name;
-        let is_known = !catalog.has_unknown_entries();
+        let catalog = &mut entries.catalog;
+        let is_known = !entries.are_previous && !catalog.has_unknown_entries();
         let offer = Offer::of(catalog);
         let approved = pinning.store.approved(upstream);
         let approved = match approved {
@@ -355,10 +362,11 @@ impl Pinning {
 impl Source for GatewaySource {
     fn catalog(&self) -> Catalog {
         let _reading = lock(&self.0.reading);
-        let mut catalog = self.0.upstream.catalog();
+        let mut entries = self.0.connection.entries();
         if let Some(pinning) = &self.0.pinning {
-            self.apply(pinning, &mut catalog);
+            self.apply(pinning, &mut entries);
         }
+        let mut catalog = entries.catalog;
         // After the pins, which compare what the upstream sends.
         if self.0.strips_invisible {
             self.strip_invisible(&mut catalog);
@@ -377,12 +385,12 @@ impl Source for GatewaySource {
         Box::new(WatchedSource {
             source: Arc::downgrade(&self.0),
             number,
-            _upstream: self.0.upstream.watch(listener),
+            _upstream: self.0.connection.watch(listener),
         })
     }
 
     fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
-        self.0.upstream.set_subscribed(uri, is_subscribed);
+        self.0.connection.set_subscribed(uri, is_subscribed);
     }
 }
 

@@ -192,7 +192,7 @@ impl Gateway {
         let upstreams = self.inner.state.lock().await.upstreams.clone();
         let mut closing = JoinSet::new();
         for upstream in upstreams {
-            closing.spawn(async move { upstream.connection.close().await });
+            closing.spawn(async move { upstream.close().await });
         }
         while closing.join_next().await.is_some() {}
         self.inner.common.audit.close().await;

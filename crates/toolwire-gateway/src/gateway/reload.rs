@@ -11,7 +11,8 @@ use crate::limits::{CommonLimits, UpstreamLimits};
 use crate::sync::lock;
 
 impl Gateway {
-    /// Takes a new configuration. Upstreams whose connection settings are the same keep their connections.
+    /// Takes a new configuration. Upstreams whose connection settings are the same keep their connections. The entries of
+    /// a replaced connection stay until the new one has read its lists, or has failed.
     ///
     /// The address, `[auth]`, `public_hosts`, `trusted_proxies` and the place of the lock file change only with a
     /// restart.
@@ -56,6 +57,11 @@ impl Gateway {
         if is_other_policy {
             self.announce_all(&state.upstreams);
         }
+        for upstream in &state.upstreams {
+            if !old.upstreams.iter().any(|old| old.is(upstream)) {
+                upstream.release_previous();
+            }
+        }
         close_unused(&old.upstreams, &state.upstreams);
         Ok(())
     }
@@ -89,7 +95,7 @@ impl Gateway {
                     let named = named.find(|old| old.has_name_of(upstream));
                     let next = RunningUpstream::new(upstream, connection, limits, is_ruled, common);
                     match named {
-                        Some(old) => next.replacing(old, common),
+                        Some(old) => next.replacing(old, known.is_some(), common),
                         None => next.mounted_alone(common),
                     }
                 })
@@ -213,16 +219,26 @@ fn mounts_in_order<T>(old: &[T], new: &[T], is_same: impl Fn(&T, &T) -> bool) ->
     kept.count()
 }
 
-/// Closes the connections that no upstream uses any more, in the background.
+/// Closes the connections that no upstream uses any more, in the background. A new upstream closes the connection whose
+/// entries it still offers.
 fn close_unused(old: &[RunningUpstream], new: &[RunningUpstream]) {
     for upstream in old {
-        let is_used = new
-            .iter()
-            .any(|new| has_same_connection(&new.config, &upstream.config));
-        if !is_used {
-            let connection = upstream.connection.clone();
-            tokio::spawn(async move { connection.close().await });
+        let mut used = new.iter();
+        if used.any(|new| has_same_connection(&new.config, &upstream.config)) {
+            continue;
         }
+        let offers_own = upstream.source.connection().offered_previous().is_none();
+        let mut successors = new.iter();
+        let successor = successors.find(|new| new.has_name_of(&upstream.config));
+        if successor.is_some_and(|new| new.source.connection().previous().is_some()) {
+            // The successor has it now.
+            drop(upstream.source.connection().take_previous());
+            if offers_own {
+                continue;
+            }
+        }
+        let connection = upstream.connection.clone();
+        tokio::spawn(async move { connection.close().await });
     }
 }
 

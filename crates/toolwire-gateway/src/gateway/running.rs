@@ -95,11 +95,54 @@ impl RunningUpstream {
     }
 
     /// Takes the server that offers the old upstream of the same name alone, so that its clients stay connected. The old
-    /// upstream is mounted there until [`replace_alone`](Self::replace_alone).
-    pub(super) fn replacing(mut self, old: &Self, common: &Common) -> Result<Self, String> {
+    /// upstream is mounted there until [`replace_alone`](Self::replace_alone). Also takes the connection whose entries the
+    /// old upstream offers, if this one has another connection.
+    pub(super) fn replacing(
+        mut self,
+        old: &Self,
+        has_same_connection: bool,
+        common: &Common,
+    ) -> Result<Self, String> {
         self.check_mount(common)?;
         self.alone = old.alone.clone();
+        let previous = old.source.connection().offered_previous();
+        let previous = match previous {
+            None if !has_same_connection => Some(old.connection.clone()),
+            previous => previous,
+        };
+        if let Some(previous) = previous {
+            self.source.connection().set_previous(previous);
+        }
         Ok(self)
+    }
+
+    /// Connects in the background, and then closes the connection that this one replaces. After a failure, the entries of
+    /// the replaced connection disappear.
+    pub(super) fn release_previous(&self) {
+        if self.source.connection().previous().is_none() {
+            return;
+        }
+        let upstream = self.clone();
+        tokio::spawn(async move {
+            let connected = upstream.connection.connect().await;
+            let Some(previous) = upstream.source.connection().take_previous() else {
+                return;
+            };
+            if let Err(error) = connected {
+                let name = upstream.config.name.as_str();
+                tracing::warn!(upstream = name, %error, "an upstream with new settings is not reachable");
+                upstream.source.refresh();
+            }
+            previous.close().await;
+        });
+    }
+
+    /// Closes the connection, and the one that it replaces.
+    pub(super) async fn close(&self) {
+        if let Some(previous) = self.source.connection().take_previous() {
+            previous.close().await;
+        }
+        self.connection.close().await;
     }
 
     /// Replaces the old upstream of the same name on the server that offers it alone.

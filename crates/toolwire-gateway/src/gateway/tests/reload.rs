@@ -1,7 +1,24 @@
 //! New configurations of a running gateway.
 
+use tokio::sync::Semaphore;
+
 use super::*;
 use crate::gateway::ConfigFile;
+
+/// Lets discoveries wait for a permit.
+struct DiscoveryGate(Arc<Semaphore>);
+
+impl Middleware for DiscoveryGate {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            if request.method() == "server/discover" {
+                let permit = self.0.acquire().await;
+                permit.expect("the gate stays open").forget();
+            }
+            next.run(request).await
+        })
+    }
+}
 
 #[tokio::test]
 async fn changed_file_is_taken_and_a_broken_one_is_not() {
@@ -118,5 +135,46 @@ async fn reload_of_one_upstream_moves_and_disconnects_no_other() {
     gateway.reload(parse(&scratch, &denied)).await.unwrap();
     assert_eq!(tools(&client).await, ["other_write"]);
     assert!(tools(&alone).await.is_empty());
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn entries_of_a_replaced_connection_stay_until_the_new_one_has_its_lists() {
+    let scratch = Scratch::new("gateway");
+    let old = TestUpstream::start(server_with(&["read", "list"])).await;
+    let gate = Arc::new(Semaphore::new(0));
+    let gated = server_with(&["write"]).with_middleware(DiscoveryGate(Arc::clone(&gate)));
+    let new = TestUpstream::start(gated).await;
+    let gateway = start(&scratch, &table("files", &old, "")).await;
+    let client = client(&gateway).await;
+    let reload = async |upstream: &TestUpstream, lines: &str| {
+        let config = parse(&scratch, &table("files", upstream, lines));
+        gateway.reload(config).await.expect("it is valid");
+    };
+
+    reload(&new, "").await;
+    assert_eq!(tools(&client).await, ["files_read", "files_list"]);
+    assert_eq!(call(&client, "files_read").await, Ok("read".to_owned()));
+    // Other settings are in force at once, also while the new connection opens.
+    reload(&new, "tools = { deny = [\"list\"] }").await;
+    assert_eq!(tools(&client).await, ["files_read"]);
+    gate.add_permits(Semaphore::MAX_PERMITS / 2);
+    until(async || tools(&client).await == ["files_write"]).await;
+    assert_eq!(call(&client, "files_write").await, Ok("write".to_owned()));
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn entries_of_a_replaced_connection_end_with_the_first_failure_of_the_new_one() {
+    let scratch = Scratch::new("gateway");
+    let old = TestUpstream::start(server_with(&["read"])).await;
+    let gateway = start(&scratch, &table("files", &old, "")).await;
+    let client = client(&gateway).await;
+    assert_eq!(tools(&client).await, ["files_read"]);
+    let gone = "[upstream.files]\nurl = \"http://127.0.0.1:9/mcp\"\n";
+    gateway.reload(parse(&scratch, gone)).await.expect("it is valid");
+    until(async || tools(&client).await.is_empty()).await;
+    gateway.reload(parse(&scratch, &table("files", &old, ""))).await.expect("it is valid");
+    until(async || tools(&client).await == ["files_read"]).await;
     gateway.close().await;
 }

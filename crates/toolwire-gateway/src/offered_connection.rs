@@ -1,0 +1,77 @@
+//! The connection whose entries an upstream offers, also while a new one replaces it.
+
+use std::any::Any;
+use std::sync::Mutex;
+
+use toolwire::relay::UpstreamSource;
+use toolwire::{Catalog, Source as _, SourceListener};
+
+use crate::sync::lock;
+
+/// The connection of an upstream. While its lists are not known yet, the entries of the connection that it replaces stay.
+pub(crate) struct OfferedConnection {
+    own: UpstreamSource,
+    /// The replaced connection, until it is not needed any more.
+    previous: Mutex<Option<UpstreamSource>>,
+}
+
+/// The entries of an upstream, and the connection that they come from.
+pub(crate) struct OfferedEntries {
+    pub(crate) catalog: Catalog,
+    /// Whether these are the entries of the replaced connection.
+    pub(crate) are_previous: bool,
+}
+
+impl OfferedConnection {
+    pub(crate) fn new(own: UpstreamSource) -> Self {
+        Self {
+            own,
+            previous: Mutex::default(),
+        }
+    }
+
+    /// Offers the entries of a replaced connection until those of the own one are known.
+    pub(crate) fn set_previous(&self, previous: UpstreamSource) {
+        *lock(&self.previous) = Some(previous);
+    }
+
+    /// Ends the use of the replaced connection, and returns it.
+    pub(crate) fn take_previous(&self) -> Option<UpstreamSource> {
+        lock(&self.previous).take()
+    }
+
+    /// Returns the replaced connection, if it is still used.
+    pub(crate) fn previous(&self) -> Option<UpstreamSource> {
+        lock(&self.previous).clone()
+    }
+
+    /// Returns the replaced connection, if its entries are offered.
+    pub(crate) fn offered_previous(&self) -> Option<UpstreamSource> {
+        let is_known = !self.own.catalog().has_unknown_entries();
+        self.previous().filter(|_| !is_known)
+    }
+
+    /// Returns the entries that are offered now.
+    pub(crate) fn entries(&self) -> OfferedEntries {
+        let catalog = self.own.catalog();
+        let previous = self.previous();
+        match previous.filter(|_| catalog.has_unknown_entries()) {
+            Some(previous) => OfferedEntries {
+                catalog: previous.catalog(),
+                are_previous: true,
+            },
+            None => OfferedEntries {
+                catalog,
+                are_previous: false,
+            },
+        }
+    }
+
+    pub(crate) fn watch(&self, listener: SourceListener) -> Box<dyn Any + Send + Sync> {
+        self.own.watch(listener)
+    }
+
+    pub(crate) fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
+        self.own.set_subscribed(uri, is_subscribed);
+    }
+}
