@@ -20,12 +20,8 @@ impl Gateway {
     /// there is no `[auth]`, unless `is_open` permits it.
     pub async fn bind(&self, is_open: bool) -> Result<HttpListener, GatewayError> {
         let state = self.inner.state.lock().await;
-        let listen = self
-            .inner
-            .options
-            .listen
-            .as_ref()
-            .unwrap_or(&state.config.listen);
+        let listen = self.inner.options.listen.as_ref();
+        let listen = listen.unwrap_or(&self.inner.start_config.listen);
         let failed = |problem: String| GatewayError::Setting(format!("listen {listen}: {problem}"));
         let found = tokio::net::lookup_host(listen).await;
         let found = found.map_err(|error| {
@@ -42,30 +38,28 @@ impl Gateway {
                     .to_owned(),
             ));
         }
-        let options = self.http_options(&state.config);
+        let options = self.http_options();
         let server = self.inner.server.clone();
         let listener = HttpListener::bind(server, &addresses[..], options).await;
         let listener = listener.map_err(|error| failed(error.to_string()))?;
         let service = listener.service().clone();
         for upstream in &state.upstreams {
-            self.serve_alone(&service, upstream, &state.config);
+            self.serve_alone(&service, upstream);
         }
         *lock(&self.inner.service) = Some(service);
         Ok(listener)
     }
 
     /// Adds the address at which an upstream is alone.
-    pub(super) fn serve_alone(
-        &self,
-        service: &HttpService,
-        upstream: &RunningUpstream,
-        config: &GatewayConfig,
-    ) {
-        let options = self.http_options(config).with_path(upstream.path());
+    pub(super) fn serve_alone(&self, service: &HttpService, upstream: &RunningUpstream) {
+        let options = self.http_options().with_path(upstream.path());
         service.add_service(HttpService::new(upstream.alone.clone(), options));
     }
 
-    fn http_options(&self, config: &GatewayConfig) -> HttpOptions {
+    /// Returns the options of all addresses. They are those of the start, so that addresses which are added later have the
+    /// same ones.
+    fn http_options(&self) -> HttpOptions {
+        let config = &self.inner.start_config;
         let options = HttpOptions::new()
             .with_path(PATH)
             .with_public_hosts(public_hosts(config))

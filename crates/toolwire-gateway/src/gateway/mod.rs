@@ -50,8 +50,8 @@ struct GatewayInner {
     server: Server,
     common: Common,
     auth: Option<FrontAuth>,
-    /// The `[auth]` of the start, which a new configuration does not change.
-    auth_config: Option<AuthConfig>,
+    /// The configuration of the start. Some of its settings stay in force until the next start.
+    start_config: GatewayConfig,
     /// The configuration and the upstreams. Locked while a configuration is taken.
     state: tokio::sync::Mutex<GatewayState>,
     /// The HTTP service, after the gateway was bound to an address.
@@ -125,7 +125,7 @@ impl Gateway {
                 server,
                 common,
                 auth,
-                auth_config: config.auth.clone(),
+                start_config: config.clone(),
                 state: tokio::sync::Mutex::new(GatewayState {
                     config,
                     limits,

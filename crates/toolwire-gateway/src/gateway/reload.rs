@@ -26,7 +26,7 @@ impl Gateway {
         }
         check_exchange(&config, config.auth.as_ref())?;
         // A new `[auth]` is not in force before a restart.
-        check_exchange(&config, self.inner.auth_config.as_ref())?;
+        check_exchange(&config, self.inner.start_config.auth.as_ref())?;
         check_pins(&config, &self.inner.common.pins)?;
         let limits = if config.limits == state.config.limits {
             state.limits.clone()
@@ -38,7 +38,12 @@ impl Gateway {
         if !self.inner.options.is_read_only {
             configure_audit(&self.inner.common.audit, &config)?;
         }
-        warn_about_restart(&state.config, &config);
+        for setting in settings_of_next_start(&self.inner.start_config, &config) {
+            tracing::warn!(
+                setting,
+                "this setting changes with the next start of the gateway"
+            );
+        }
         let old = std::mem::replace(
             &mut *state,
             GatewayState {
@@ -152,7 +157,7 @@ impl Gateway {
         }
         for upstream in &state.upstreams {
             if !old.iter().any(|old| old.has_name_of(&upstream.config)) {
-                self.serve_alone(&service, upstream, &state.config);
+                self.serve_alone(&service, upstream);
             }
         }
     }
@@ -242,25 +247,23 @@ fn close_unused(old: &[RunningUpstream], new: &[RunningUpstream]) {
     }
 }
 
-fn warn_about_restart(old: &GatewayConfig, new: &GatewayConfig) {
+/// Returns the settings of a new configuration that differ from those in force, and change with the next start.
+fn settings_of_next_start(
+    start: &GatewayConfig,
+    new: &GatewayConfig,
+) -> impl Iterator<Item = &'static str> {
     let settings = [
-        ("listen", old.listen != new.listen),
-        ("auth", old.auth != new.auth),
-        ("public_hosts", old.public_hosts != new.public_hosts),
+        ("listen", start.listen != new.listen),
+        ("auth", start.auth != new.auth),
+        ("public_hosts", start.public_hosts != new.public_hosts),
         (
             "trusted_proxies",
-            old.trusted_proxies != new.trusted_proxies,
+            start.trusted_proxies != new.trusted_proxies,
         ),
-        ("lock_file", old.lock_file != new.lock_file),
+        ("lock_file", start.lock_file != new.lock_file),
     ];
-    for (setting, is_changed) in settings {
-        if is_changed {
-            tracing::warn!(
-                setting,
-                "this setting changes with the next start of the gateway"
-            );
-        }
-    }
+    let changed = settings.into_iter().filter(|(_, is_changed)| *is_changed);
+    changed.map(|(setting, _)| setting)
 }
 
 #[cfg(test)]
@@ -281,5 +284,28 @@ mod tests {
         check("abc", "aXc", 1);
         check("abc", "bac", 1);
         check("abc", "", 0);
+    }
+
+    #[test]
+    fn settings_that_need_a_start_are_named() {
+        let config = |lines: &str| {
+            let text = format!("{lines}\n[upstream.a]\nurl = \"http://127.0.0.1:9/mcp\"\n");
+            GatewayConfig::parse("gateway.toml", &text, &|_| None).expect("it is valid")
+        };
+        let start = config("listen = \"127.0.0.1:1\"");
+        let check = |lines: &str, expected: &[&str]| {
+            let found: Vec<&str> = settings_of_next_start(&start, &config(lines)).collect();
+            assert_eq!(found, expected, "{lines}");
+        };
+        check("listen = \"127.0.0.1:1\"", &[]);
+        check("", &["listen"]);
+        check(
+            "listen = \"127.0.0.1:1\"\nlock_file = \"other.lock\"\npublic_hosts = [\"a.test\"]\ntrusted_proxies = 1",
+            &["public_hosts", "trusted_proxies", "lock_file"],
+        );
+        check(
+            "listen = \"127.0.0.1:1\"\n[auth]\nissuer = \"https://id.test\"\naudience = \"https://a.test/mcp\"",
+            &["auth"],
+        );
     }
 }
