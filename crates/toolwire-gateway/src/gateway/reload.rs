@@ -18,7 +18,8 @@ impl Gateway {
     /// restart.
     ///
     /// # Errors
-    /// Returns an error if the configuration cannot be used. Then nothing changes.
+    /// Returns an error if the configuration cannot be used. Then nothing changes. Also returns an error if upstreams cannot
+    /// be replaced. Then these stay as they are, and everything else changes.
     pub async fn reload(&self, config: GatewayConfig) -> Result<(), GatewayError> {
         let mut state = self.inner.state.lock().await;
         if config == state.config {
@@ -57,7 +58,13 @@ impl Gateway {
             self.inner.options.tokens.set_needed(is_needed);
         }
         let is_other_policy = self.inner.common.access.replace(&state.config.policy);
-        self.remount(&old.upstreams, &state.upstreams)?;
+        let failures = self.remount(&old.upstreams, &state.upstreams);
+        for failure in &failures {
+            state.keep_old(&old, &failure.upstream);
+        }
+        if !failures.is_empty() {
+            self.set_sources(&state.upstreams);
+        }
         self.replace_services(&old.upstreams, &state);
         if is_other_policy {
             self.announce_all(&state.upstreams);
@@ -68,7 +75,14 @@ impl Gateway {
             }
         }
         close_unused(&old.upstreams, &state.upstreams);
-        Ok(())
+        let reasons: Vec<String> = failures
+            .into_iter()
+            .map(|failure| failure.error.to_string())
+            .collect();
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        Err(GatewayError::Setting(reasons.join("; ")))
     }
 
     /// Returns the upstreams of a new configuration. What has not changed is used again.
@@ -112,35 +126,45 @@ impl Gateway {
     }
 
     /// Mounts the new upstreams in their order. Those whose order is the same stay at their places; the changed ones of them
-    /// are replaced there.
-    fn remount(
-        &self,
-        old: &[RunningUpstream],
-        new: &[RunningUpstream],
-    ) -> Result<(), GatewayError> {
+    /// are replaced there. Returns those that failed.
+    fn remount(&self, old: &[RunningUpstream], new: &[RunningUpstream]) -> Vec<RemountFailure> {
         let has_same_name =
             |old: &RunningUpstream, new: &RunningUpstream| new.has_name_of(&old.config);
-        let (kept, added) = new.split_at(mounts_in_order(old, new, has_same_name));
+        let kept = mounts_in_order(old, new, has_same_name);
         for upstream in old {
-            if !kept.iter().any(|kept| kept.has_name_of(&upstream.config)) {
+            if !new[..kept]
+                .iter()
+                .any(|kept| kept.has_name_of(&upstream.config))
+            {
                 self.inner.server.remove_mount(&upstream.config.name);
             }
         }
         self.set_sources(new);
-        let common = &self.inner.common;
-        for upstream in new {
+        let (server, common) = (&self.inner.server, &self.inner.common);
+        let mut failures = Vec::new();
+        for (position, upstream) in new.iter().enumerate() {
             let is_changed = !old.iter().any(|old| old.is(upstream));
-            let mut known = old.iter();
-            if is_changed && known.any(|old| has_same_name(old, upstream)) {
-                upstream.replace_alone(common)?;
+            let replaces = is_changed && old.iter().any(|old| has_same_name(old, upstream));
+            let mounted = if position >= kept {
+                upstream.add_mount(server, common)
+            } else if is_changed {
+                upstream.replace_mount(server, common)
+            } else {
+                Ok(())
+            };
+            let replaced = mounted.and_then(|()| {
+                if replaces {
+                    upstream.replace_alone(common)
+                } else {
+                    Ok(())
+                }
+            });
+            if let Err(error) = replaced {
+                let upstream = upstream.config.name.clone();
+                failures.push(RemountFailure { upstream, error });
             }
         }
-        for upstream in kept {
-            if !old.iter().any(|old| old.is(upstream)) {
-                upstream.replace_mount(&self.inner.server, common)?;
-            }
-        }
-        self.mount_all(added)
+        failures
     }
 
     /// Removes the addresses of single upstreams that are gone, and adds those of new ones.
@@ -189,6 +213,32 @@ impl Gateway {
     /// Opens the audit log again, after another program has moved its file.
     pub fn reopen_audit(&self) {
         self.inner.common.audit.reopen();
+    }
+}
+
+/// An upstream that could not be replaced, and the reason, which names it.
+struct RemountFailure {
+    upstream: String,
+    error: GatewayError,
+}
+
+impl GatewayState {
+    /// Takes an upstream back from the state before, so that its connection stays and the next reload tries again.
+    fn keep_old(&mut self, old: &Self, name: &str) {
+        let mut known = old.upstreams.iter();
+        let Some(known) = known.find(|known| known.config.name == name) else {
+            return;
+        };
+        for config in &mut self.config.upstreams {
+            if config.name == name {
+                config.clone_from(&known.config);
+            }
+        }
+        for upstream in &mut self.upstreams {
+            if upstream.config.name == name {
+                upstream.clone_from(known);
+            }
+        }
     }
 }
 

@@ -172,9 +172,37 @@ async fn entries_of_a_replaced_connection_end_with_the_first_failure_of_the_new_
     let client = client(&gateway).await;
     assert_eq!(tools(&client).await, ["files_read"]);
     let gone = "[upstream.files]\nurl = \"http://127.0.0.1:9/mcp\"\n";
-    gateway.reload(parse(&scratch, gone)).await.expect("it is valid");
+    gateway
+        .reload(parse(&scratch, gone))
+        .await
+        .expect("it is valid");
     until(async || tools(&client).await.is_empty()).await;
-    gateway.reload(parse(&scratch, &table("files", &old, ""))).await.expect("it is valid");
+    gateway
+        .reload(parse(&scratch, &table("files", &old, "")))
+        .await
+        .expect("it is valid");
     until(async || tools(&client).await == ["files_read"]).await;
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn upstream_that_cannot_be_replaced_stays_and_is_named() {
+    let scratch = Scratch::new("gateway");
+    let one = TestUpstream::start(server_with(&["read"])).await;
+    let other = TestUpstream::start(server_with(&["write"])).await;
+    let text = |lines: &str| table("one", &one, lines) + &table("other", &other, lines);
+    let gateway = start(&scratch, &text("")).await;
+    let alone = gateway.inner.state.lock().await.upstreams[0].alone.clone();
+    let alone = within(Client::in_process(&alone)).await.unwrap();
+    let client = client(&gateway).await;
+    // Another part of the program removed the mount.
+    assert!(gateway.server().remove_mount("one"));
+    let denied = parse(&scratch, &text("tools = { deny = [\"read\", \"write\"] }"));
+    let error = gateway.reload(denied).await.unwrap_err().to_string();
+    assert!(error.contains("upstream `one`: "), "{error}");
+    assert!(error.contains("no such mount"), "{error}");
+    // The other one changed, and the connection of the first one is still open.
+    assert!(tools(&client).await.is_empty());
+    assert_eq!(call(&alone, "read").await, Ok("read".to_owned()));
     gateway.close().await;
 }
