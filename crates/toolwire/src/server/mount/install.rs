@@ -221,9 +221,13 @@ impl Server {
             return false;
         };
         let record = records.mounts.remove(position);
-        self.shared.mounts.claims.release(record.number);
+        let claims = &self.shared.mounts.claims;
+        claims.release(record.number);
         let changes = self.change(|snapshot| {
-            snapshot.uris = self.shared.mounts.claims.exposed();
+            // Entries whose URIs lose their prefix need the old table until they are exposed again, see below.
+            if !claims.has_outdated() {
+                snapshot.uris = claims.exposed();
+            }
             snapshot.replace_part(record.number, records.parts())
         });
         drop(records);
@@ -351,5 +355,59 @@ impl MountRecord {
             tracing::warn!("{problem}");
         }
         self.problems = problems;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire_types::{ErrorObject, RawJson};
+
+    use super::*;
+    use crate::server::{Catalog, RequestContext};
+
+    const PREFIXED: &str = "second+x://a";
+
+    /// Offers one resource, and records whether the server knows its prefix whenever the entries are read.
+    struct OneResource {
+        server: Server,
+        known: Arc<Mutex<Vec<bool>>>,
+    }
+
+    impl Source for OneResource {
+        fn catalog(&self) -> Catalog {
+            let snapshot = self.server.snapshot();
+            let is_known = snapshot.uris.resolve_prefixed(PREFIXED).is_some();
+            lock(&self.known).push(is_known);
+            let resource = RawJson::from(serde_json::json!({ "uri": "x://a", "name": "a" }));
+            let handler =
+                async |_: RequestContext, _: RawJson| Err(ErrorObject::internal("unused"));
+            let mut catalog = Catalog::new();
+            let added = catalog.add_raw_resource(resource, handler);
+            added.expect("the descriptor is valid");
+            catalog
+        }
+    }
+
+    #[test]
+    fn prefix_is_known_until_its_entries_are_exposed_without_it() {
+        let server = Server::new("app", "1.0.0");
+        let known = ["first", "second"].map(|name| {
+            let known = Arc::<Mutex<Vec<bool>>>::default();
+            let source = OneResource {
+                server: server.clone(),
+                known: Arc::clone(&known),
+            };
+            let added = server.add_mount(Mount::new(name, source));
+            added.expect("the mount is valid");
+            known
+        });
+        let listed = |uri: &str| server.snapshot().resources.contains_key(uri);
+        assert!(listed(PREFIXED));
+        lock(&known[1]).clear();
+        assert!(server.remove_mount("first"));
+        assert_eq!(*lock(&known[1]), [true]);
+        assert!(listed("x://a") && !listed(PREFIXED));
+        let snapshot = server.snapshot();
+        assert_eq!(snapshot.uris.resolve_prefixed(PREFIXED), None);
     }
 }

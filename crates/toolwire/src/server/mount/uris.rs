@@ -69,6 +69,11 @@ impl UriClaims {
         claims.outdated.remove(&mount);
     }
 
+    /// Returns `true` if the entries of a mount have to be exposed in another form.
+    pub(crate) fn has_outdated(&self) -> bool {
+        !lock(&self.0).outdated.is_empty()
+    }
+
     /// Returns the mounts whose entries have to be exposed in another form.
     pub(crate) fn take_outdated(&self) -> BTreeSet<usize> {
         std::mem::take(&mut lock(&self.0).outdated)
