@@ -1,7 +1,10 @@
 //! The log level of a session with a legacy upstream server that modern clients share.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use toolwire_tests::peer::{Peer, modern, notification};
+use tokio::time::Instant;
+use toolwire_tests::peer::{Peer, modern, modern_with, notification};
 
 use crate::raw_upstream::{RawConnection, raw_upstream};
 
@@ -20,13 +23,17 @@ async fn legacy_session(server: &mut RawConnection) {
         .reject(&discover, r#"{"code":-32601,"message":"unknown method"}"#)
         .await;
     let initialize = server.receive().await;
-    let details = json!({
+    server.respond(&initialize, &details()).await;
+    server.receive().await;
+}
+
+fn details() -> String {
+    json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {"tools": {}, "logging": {}},
         "serverInfo": {"name": "old", "version": "1"},
-    });
-    server.respond(&initialize, &details.to_string()).await;
-    server.receive().await;
+    })
+    .to_string()
 }
 
 #[tokio::test]
@@ -97,4 +104,54 @@ async fn level_that_the_server_did_not_accept_is_requested_again() {
     client.receive().await;
     client.send(&call).await;
     assert_eq!(server.receive().await["method"], "logging/setLevel");
+}
+
+/// Returns the next request. The relay cancels the one that it does not wait for any more.
+async fn next_request(server: &mut RawConnection) -> Value {
+    loop {
+        let message = server.receive().await;
+        if message["method"] != "notifications/cancelled" {
+            return message;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_ignores_a_level_delays_one_call_by_two_seconds() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    let with_level = |capabilities: Value| {
+        let params = json!({"name": "x", "arguments": {}});
+        let mut call = modern_with(1, "tools/call", params, capabilities);
+        call["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = "info".into();
+        call
+    };
+    client.send(with_level(json!({}))).await;
+    let mut server = connections.accept().await;
+    legacy_session(&mut server).await;
+    assert_eq!(server.receive().await["method"], "logging/setLevel");
+    let start = Instant::now();
+    let call = next_request(&mut server).await;
+    assert_eq!(call["method"], "tools/call");
+    let waited = start.elapsed();
+    assert!(
+        waited >= Duration::from_secs(2) && waited < Duration::from_secs(3),
+        "{waited:?}"
+    );
+    server.respond(&call, r#"{"content":[]}"#).await;
+    client.receive().await;
+    // The server gets no further level, whichever session a call has.
+    client.send(with_level(json!({}))).await;
+    let call = next_request(&mut server).await;
+    assert_eq!(call["method"], "tools/call");
+    server.respond(&call, r#"{"content":[]}"#).await;
+    client.receive().await;
+    client.send(with_level(json!({"elicitation": {}}))).await;
+    let (mut session, _) = connections.accept_legacy(&details()).await;
+    assert_eq!(
+        session.receive().await["method"],
+        "notifications/initialized"
+    );
+    assert_eq!(session.receive().await["method"], "tools/call");
 }

@@ -28,7 +28,7 @@ use crate::relay::messages::UpstreamMessages;
 use crate::relay::parked::{ParkedCalls, ParkedOutcome, RoundEnd, RunningCall};
 use crate::relay::round_client::RoundClient;
 use crate::relay::session_owner::SessionOwner;
-use crate::relay::shared_log_level::{SharedLogLevel, set_log_level};
+use crate::relay::shared_log_level::SharedLogLevel;
 use crate::server::request::Exchange;
 
 /// The sessions of the relay with a legacy upstream server.
@@ -40,7 +40,7 @@ pub(super) struct LegacyUpstream {
     /// The parked calls of all clients. They have sessions of their own, so they do not end with this one.
     parked: ParkedCalls,
     changes: Arc<ChangeStreams>,
-    /// The log level of the session for clients that cannot be asked.
+    /// The log level of the session for clients that cannot be asked, and whether the server accepts levels.
     log_level: Arc<SharedLogLevel>,
 }
 
@@ -173,9 +173,7 @@ impl LegacyUpstream {
                 let params = self.legacy_params(exchange)?;
                 let owner = SessionOwner::of(exchange, &identity);
                 let session = self.check_out(&owner, deadline, identity).await?;
-                if let LogFilter::From(Some(level)) = LogFilter::of_modern(exchange) {
-                    set_log_level(&session, level).await;
-                }
+                self.log_level.request_alone(&session, exchange).await;
                 let running = RunningCall::start(session, owner, exchange, params);
                 self.parked.start(exchange, running).await?
             }

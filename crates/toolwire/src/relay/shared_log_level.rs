@@ -1,6 +1,8 @@
-//! The log level of a session with a legacy upstream server that several requests share.
+//! The log level of the relay's sessions with a legacy upstream server.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
 use toolwire_types::{LoggingLevel, RawJson};
@@ -9,13 +11,18 @@ use crate::relay::connection::{LogFilter, UpstreamConnection};
 use crate::server::request::Exchange;
 use crate::sync::lock;
 
-/// The most verbose level that a request of the session has asked for. Each request gets only the messages from its own
-/// level on.
+/// How long a request waits for the response to `logging/setLevel`, which is sent before it.
+pub(super) const LOG_LEVEL_WAIT: Duration = Duration::from_secs(2);
+
+/// The most verbose level that a request of the shared session has asked for. Each request gets only the messages from its
+/// own level on.
 #[derive(Debug, Default)]
 pub(super) struct SharedLogLevel {
     level: Mutex<Option<LoggingLevel>>,
     /// Held while the level is sent.
     sending: tokio::sync::Mutex<()>,
+    /// Whether the server did not respond to a level in time. Then it gets no further ones.
+    is_silent: AtomicBool,
 }
 
 impl SharedLogLevel {
@@ -30,32 +37,50 @@ impl SharedLogLevel {
         }
         let _sending = self.sending.lock().await;
         // After a failure, the next request tries again.
-        if !self.includes(level) && set_log_level(session, level).await {
+        if !self.includes(level) && self.set(session, level).await {
             *lock(&self.level) = Some(level);
+        }
+    }
+
+    /// Sets the level that a request asks for on a session of its own.
+    pub(super) async fn request_alone(&self, session: &UpstreamConnection, exchange: &Exchange) {
+        if let LogFilter::From(Some(level)) = LogFilter::of_modern(exchange) {
+            self.set(session, level).await;
         }
     }
 
     /// Records that a new session replaced the lost one, which has no level yet.
     pub(super) fn reset(&self) {
         *lock(&self.level) = None;
+        self.is_silent.store(false, Ordering::Relaxed);
     }
 
     fn includes(&self, level: LoggingLevel) -> bool {
         lock(&self.level).is_some_and(|current| current <= level)
     }
-}
 
-/// Sets the log level of a session. Returns `false` if the server did not accept it. A server without log messages is no
-/// failure.
-pub(super) async fn set_log_level(session: &UpstreamConnection, level: LoggingLevel) -> bool {
-    let declares = session.client.server();
-    if declares.is_none_or(|server| server.capabilities.logging.is_none()) {
-        return true;
+    /// Sets the log level of a session. Returns `false` if the server did not accept it. A server without log messages is
+    /// no failure.
+    async fn set(&self, session: &UpstreamConnection, level: LoggingLevel) -> bool {
+        let declares = session.client.server();
+        if declares.is_none_or(|server| server.capabilities.logging.is_none()) {
+            return true;
+        }
+        if self.is_silent.load(Ordering::Relaxed) {
+            return false;
+        }
+        let params = RawJson::from(json!({ "level": level }));
+        let response = session.request("logging/setLevel", params);
+        let Ok(outcome) = tokio::time::timeout(LOG_LEVEL_WAIT, response).await else {
+            self.is_silent.store(true, Ordering::Relaxed);
+            tracing::warn!(
+                "the upstream server does not respond to logging/setLevel; it sends log messages of its own level"
+            );
+            return false;
+        };
+        if let Err(error) = &outcome {
+            tracing::debug!(%error, "the upstream server did not accept the log level");
+        }
+        outcome.is_ok()
     }
-    let params = RawJson::from(json!({ "level": level }));
-    let outcome = session.request("logging/setLevel", params).await;
-    if let Err(error) = &outcome {
-        tracing::debug!(%error, "the upstream server did not accept the log level");
-    }
-    outcome.is_ok()
 }

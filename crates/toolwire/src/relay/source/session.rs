@@ -13,6 +13,7 @@ use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::TransportContext;
 use crate::relay::sessions::ClientKey;
+use crate::relay::shared_log_level::LOG_LEVEL_WAIT;
 use crate::relay::source::SourceInner;
 use crate::relay::source::caller::InputRules;
 use crate::server::RequestContext;
@@ -117,12 +118,23 @@ impl SourceInner {
         let params = RawJson::from(json!({ "level": level }));
         let method = known("logging/setLevel");
         let request = ctx.scope().forwarded(method, params, Arc::clone(client));
-        match self.relay.forward(request).await {
-            Ok(_) => drop(lock(&self.log_levels).insert(key.clone(), level)),
-            Err(error) => {
+        let response = self.relay.forward(request);
+        match tokio::time::timeout(LOG_LEVEL_WAIT, response).await {
+            Ok(Err(error)) => {
                 tracing::debug!(%error, "the upstream server did not accept the log level");
+                return;
+            }
+            Ok(Ok(_)) => {}
+            // The session does not request this level again.
+            Err(_) => {
+                let upstream = &self.name;
+                tracing::warn!(
+                    upstream,
+                    "the upstream server does not respond to logging/setLevel"
+                );
             }
         }
+        lock(&self.log_levels).insert(key.clone(), level);
     }
 }
 
