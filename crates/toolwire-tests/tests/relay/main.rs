@@ -16,4 +16,5 @@ mod same_era;
 mod sessions;
 mod source;
 mod streams;
+mod tasks;
 mod unnamed_messages;
