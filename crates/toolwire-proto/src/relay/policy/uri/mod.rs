@@ -13,7 +13,8 @@ use std::borrow::Cow;
 
 use crate::relay::glob::Glob;
 use crate::relay::policy::uri::web_url::{
-    TextKind, authority_and_path, default_port, has_ambiguous_host, is_ambiguous,
+    TextKind, authority_and_path, default_port, has_ambiguous_host, has_encoded_host, is_ambiguous,
+    may_have_unicode_host,
 };
 
 /// The number of times that `%25` is decoded to `%`. A text with more levels has no normal form.
@@ -63,14 +64,17 @@ impl UriPattern {
 
     /// Returns `true` if the pattern matches one reading of a text. This is the test of a rule that denies.
     ///
-    /// A text without a normal form may be any text with the same scheme.
+    /// A text without a normal form may be any text with the same scheme. A host that is not ASCII may be any host with the
+    /// encoding of such names.
     #[must_use]
     pub fn may_match(&self, text: &str) -> bool {
         self.written.matches(text)
             || match normalize(text) {
                 Some(normal) => {
                     let pattern = self.normal_pattern();
-                    pattern.matches(&normal) || pattern.matches(without_query(&normal))
+                    pattern.matches(&normal)
+                        || pattern.matches(without_query(&normal))
+                        || may_have_same_host(&normal, pattern.as_str())
                 }
                 None => may_have_start(text, literal_start(self.written.as_str())),
             }
@@ -111,7 +115,10 @@ pub fn starts_surely(text: &str, start: &str) -> bool {
 pub fn may_start(text: &str, start: &str) -> bool {
     text.starts_with(start)
         || match normalize(text) {
-            Some(normal) => normal.starts_with(&*normalized_start(start)),
+            Some(normal) => {
+                let start = normalized_start(start);
+                normal.starts_with(&*start) || may_have_same_host(&normal, &start)
+            }
             None => may_have_start(text, start),
         }
 }
@@ -280,6 +287,14 @@ fn normalized_start(start: &str) -> Cow<'_, str> {
 /// Returns the part of a pattern before its first wildcard.
 fn literal_start(pattern: &str) -> &str {
     &pattern[..pattern.find(['*', '?']).unwrap_or(pattern.len())]
+}
+
+/// Returns `true` if a pattern, or a start, has a host that is not ASCII, and a URL the encoding of such a host. They are not
+/// compared, because readers differ in how they encode names. Both are in their normal form.
+fn may_have_same_host(normal: &str, pattern: &str) -> bool {
+    may_have_unicode_host(pattern)
+        && has_encoded_host(normal)
+        && may_have_start(normal, literal_start(pattern))
 }
 
 /// Returns `true` if a text without a normal form may start with another text: if both have the same scheme, as far as the

@@ -181,6 +181,42 @@ fn rules_read_doubtful_texts_strictly() {
 }
 
 #[test]
+fn rule_about_a_host_that_is_not_ascii_denies_all_encoded_hosts() {
+    let check = |pattern: &str, text: &str, surely: bool, maybe: bool| {
+        let pattern = UriPattern::new(pattern.parse().unwrap());
+        let actual = (pattern.matches_surely(text), pattern.may_match(text));
+        assert_eq!(actual, (surely, maybe), "{pattern:?} {text}");
+    };
+    let encoded = "https://xn--bcher-kva.example/a";
+    check("https://bücher.example/*", encoded, false, true);
+    check("https:/b%C3%BCcher.example/*", encoded, false, true);
+    check("*bücher*", encoded, false, true);
+    check("*://bücher.example/*", encoded, false, true);
+    check("https://bücher.example/*", "https://a.XN--x/b", false, true);
+    // The text that is not ASCII has no normal form, so no rule allows it.
+    let plain = "https://bücher.example/a";
+    check("https://bücher.example/*", plain, false, true);
+    check("https://xn--bcher-kva.example/*", plain, false, true);
+    check("https://xn--bcher-kva.example/*", encoded, true, true);
+    // Other hosts, schemes and paths are not affected.
+    check(
+        "https://bücher.example/*",
+        "https://other.example/a",
+        false,
+        false,
+    );
+    check("http://bücher.example/*", encoded, false, false);
+    check("https://a.example/bücher/*", encoded, false, false);
+    check("lösche_*", encoded, false, false);
+    assert!(may_start(encoded, "https://bücher.example/"));
+    assert!(!starts_surely(encoded, "https://bücher.example/"));
+    assert!(!may_start(
+        "https://other.example/",
+        "https://bücher.example/"
+    ));
+}
+
+#[test]
 fn starts_of_paths_are_compared_like_patterns() {
     let check = |text: &str, start: &str, surely: bool, maybe: bool| {
         let actual = (starts_surely(text, start), may_start(text, start));

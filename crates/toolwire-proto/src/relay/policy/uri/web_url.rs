@@ -85,11 +85,9 @@ fn split_port(host: &str) -> (&str, &str) {
 /// that is not ASCII, and an address that is not written in its usual form (WHATWG URL, section 3.5). `normal` is a URL in its
 /// normal form.
 pub(super) fn has_ambiguous_host(normal: &str) -> bool {
-    let Some((_, rest)) = normal.split_once("://") else {
+    let Some(host) = host_of(normal) else {
         return false;
     };
-    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    let (host, _) = split_port(authority);
     if !host.is_ascii() {
         return true;
     }
@@ -102,6 +100,30 @@ pub(super) fn has_ambiguous_host(normal: &str) -> bool {
     }
     let last = host.rsplit('.').next().unwrap_or(host);
     is_number(last) && host.parse::<Ipv4Addr>().is_err()
+}
+
+/// Returns `true` if the host of a URL stands for a name that is not ASCII (RFC 5890, section 2.3.2.1). `normal` is a URL in its
+/// normal form.
+pub(super) fn has_encoded_host(normal: &str) -> bool {
+    let host = host_of(normal);
+    host.is_some_and(|host| host.split('.').any(|label| label.starts_with("xn--")))
+}
+
+/// Returns `true` if a pattern, or the start of a URL, may have a host that is not ASCII. `normal` is its normal form.
+pub(super) fn may_have_unicode_host(normal: &str) -> bool {
+    if normal.is_ascii() {
+        return false;
+    }
+    let rest = normal.split_once("://").map_or(normal, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or(rest);
+    !authority.is_ascii()
+}
+
+/// Returns the host of a URL in its normal form.
+fn host_of(normal: &str) -> Option<&str> {
+    let (_, rest) = normal.split_once("://")?;
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    Some(split_port(authority).0)
 }
 
 /// Returns `true` if readers take a host whose last label is this one for an IPv4 address.
