@@ -1,4 +1,7 @@
 //! Counts running calls, so that a replaced server ends after its last call.
+//!
+//! A period ends shortly after a server was replaced, when the requests that were routed to it are counted. So the calls of
+//! a server began in the period that ends after its replacement, or at the end of the period before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,15 +32,17 @@ impl CallsInFlight {
         ended
     }
 
-    /// Waits until all calls have ended that began in this period or before.
+    /// Waits until all calls have ended that began in this period or in the one before.
     pub(super) async fn ended(&self, period: u64) {
         let mut periods = self.0.subscribe();
-        let is_over = |periods: &Periods| periods.running.range(..=period).next().is_none();
+        let both = period.saturating_sub(1)..=period;
+        let is_over = |periods: &Periods| periods.running.range(both.clone()).next().is_none();
         // The sender lives as long as `self`.
         let _ = periods.wait_for(is_over).await;
     }
 
-    fn begin(&self) -> RunningCall {
+    /// Counts a call of the current period until the returned value is dropped.
+    pub(super) fn begin(&self) -> RunningCall {
         let mut period = 0;
         self.0.send_modify(|periods| {
             period = periods.current;
@@ -63,7 +68,7 @@ impl Middleware for CallsInFlight {
 
 /// A running call. It ends on drop.
 #[derive(Debug)]
-struct RunningCall {
+pub(super) struct RunningCall {
     calls: CallsInFlight,
     period: u64,
 }
@@ -102,5 +107,19 @@ mod tests {
         assert!(timeout(Duration::ZERO, &mut ended).await.is_err());
         drop(second);
         ended.await;
+    }
+
+    #[tokio::test]
+    async fn calls_of_the_period_before_count_and_earlier_ones_do_not() {
+        let calls = CallsInFlight::default();
+        let call = calls.begin();
+        let periods = [calls.end_period(), calls.end_period(), calls.end_period()];
+        assert_eq!(periods, [0, 1, 2]);
+        for (period, is_over) in [(0, false), (1, false), (2, true)] {
+            let ended = timeout(Duration::ZERO, calls.ended(period)).await;
+            assert_eq!(ended.is_ok(), is_over, "{period}");
+        }
+        drop(call);
+        calls.ended(1).await;
     }
 }

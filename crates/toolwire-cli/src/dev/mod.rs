@@ -18,6 +18,7 @@ mod lines;
 mod plan;
 mod program_copy;
 mod reloader;
+mod replaced;
 mod source;
 mod start;
 mod status;
@@ -149,5 +150,27 @@ fn page_options(server: &Server) -> Server {
             insecure: false,
         },
         ..server.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_wait_20_seconds_for_the_first_start() {
+        let is_started = Sender::new(false);
+        let mut started = is_started.subscribe();
+        let start = Instant::now();
+        tokio::select! {
+            () = serve_after_wait(&is_started) => {}
+            started = started.wait_for(|is_started| *is_started) => assert!(started.is_ok()),
+        }
+        assert_eq!(start.elapsed(), Duration::from_secs(20));
+        // The wait itself never ends the command.
+        let serving = serve_after_wait(&is_started);
+        assert!(timeout(2 * FIRST_START_WAIT, serving).await.is_err());
     }
 }

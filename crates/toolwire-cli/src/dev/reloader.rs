@@ -3,27 +3,21 @@
 use std::time::Duration;
 
 use tokio::sync::watch::Sender;
-use tokio::task::JoinSet;
 use toolwire::relay::UpstreamStatus;
 
 use crate::dev::build::BuildPlan;
 use crate::dev::calls_in_flight::CallsInFlight;
 use crate::dev::plan::DevPlan;
 use crate::dev::program_copy::ProgramCopy;
+use crate::dev::replaced::ReplacedServers;
 use crate::dev::source::ReloadingSource;
 use crate::dev::start::{ServerStarter, StartedServer};
 use crate::dev::status::DevStatus;
 use crate::dev::watch::Watcher;
 use crate::target::Target;
 
-/// How long a request may take between the choice of its server and its count as a running call.
-const ROUTING_TIME: Duration = Duration::from_millis(100);
-
 /// How often the state of the server is looked at.
 const STATE_INTERVAL: Duration = Duration::from_millis(500);
-
-/// The maximum number of replaced servers whose calls still run. The next start waits for the first of them.
-const MAX_REPLACED: usize = 4;
 
 /// Builds, starts and replaces the server.
 #[derive(Debug)]
@@ -31,11 +25,9 @@ pub(super) struct Reloader {
     plan: DevPlan,
     starter: ServerStarter,
     source: ReloadingSource,
-    calls: CallsInFlight,
     status: DevStatus,
-    grace: Duration,
     current: Option<StartedServer>,
-    replaced: JoinSet<()>,
+    replaced: ReplacedServers,
     /// The number of the last build.
     number: u64,
 }
@@ -53,11 +45,9 @@ impl Reloader {
             plan,
             starter,
             source,
-            calls,
             status,
-            grace,
             current: None,
-            replaced: JoinSet::new(),
+            replaced: ReplacedServers::new(calls, grace),
             number: 0,
         }
     }
@@ -79,7 +69,7 @@ impl Reloader {
 
     /// Closes the connections to all servers.
     pub(super) async fn close(&mut self) {
-        self.replaced.abort_all();
+        self.replaced.abort();
         if let Some(current) = self.current.take() {
             current.source.close().await;
         }
@@ -108,9 +98,7 @@ impl Reloader {
             }
             None => None,
         };
-        while self.replaced.len() >= MAX_REPLACED {
-            self.replaced.join_next().await;
-        }
+        self.replaced.wait_for_room().await;
         self.status.starting(number);
         let target = self.target(copy.as_ref());
         let server = match self.starter.server(&target, copy) {
@@ -131,7 +119,11 @@ impl Reloader {
         }
         self.source.replace(server.source.clone());
         if let Some(old) = self.current.replace(server) {
-            self.retire(old);
+            self.replaced.close_later(async move {
+                old.source.close().await;
+                // Its program is removed only now.
+                drop(old);
+            });
         }
         if connected.is_ok() {
             self.status.running(number);
@@ -150,17 +142,6 @@ impl Reloader {
         target
     }
 
-    /// Closes a replaced server after its running calls have ended, or after the grace period.
-    fn retire(&mut self, old: StartedServer) {
-        let (calls, grace) = (self.calls.clone(), self.grace);
-        self.replaced.spawn(async move {
-            tokio::time::sleep(ROUTING_TIME).await;
-            let period = calls.end_period();
-            let _ = tokio::time::timeout(grace, calls.ended(period)).await;
-            old.source.close().await;
-        });
-    }
-
     /// Reports when the server ends by itself, and when it runs again. Never returns.
     async fn report_state(&mut self) {
         let Some(current) = &self.current else {
@@ -170,7 +151,7 @@ impl Reloader {
         let mut is_running = matches!(status, UpstreamStatus::Connected);
         loop {
             tokio::time::sleep(STATE_INTERVAL).await;
-            while self.replaced.try_join_next().is_some() {}
+            self.replaced.remove_closed();
             match current.source.state().status {
                 UpstreamStatus::Connected if !is_running => {
                     is_running = true;
