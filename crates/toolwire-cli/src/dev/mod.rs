@@ -19,6 +19,7 @@ mod plan;
 mod program_copy;
 mod reloader;
 mod replaced;
+mod run_changes;
 mod source;
 mod start;
 mod status;

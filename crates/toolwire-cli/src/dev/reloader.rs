@@ -1,4 +1,8 @@
 //! Builds and starts the server, again after each change, and replaces the running one.
+//!
+//! Files are watched all the time, so no change is lost. A change during a build does not end the build, because the build
+//! may have made it: [`RunChanges`] decides whether another build follows. A change during the start of a server ends the
+//! start, because a server that does not respond would delay its corrected version until a timeout.
 
 use std::time::Duration;
 
@@ -10,6 +14,7 @@ use crate::dev::calls_in_flight::CallsInFlight;
 use crate::dev::plan::DevPlan;
 use crate::dev::program_copy::ProgramCopy;
 use crate::dev::replaced::ReplacedServers;
+use crate::dev::run_changes::RunChanges;
 use crate::dev::source::ReloadingSource;
 use crate::dev::start::{ServerStarter, StartedServer};
 use crate::dev::status::DevStatus;
@@ -55,14 +60,23 @@ impl Reloader {
     /// Starts the server, and again after each change, until the future is dropped. Sets `is_started` after the first
     /// attempt.
     pub(super) async fn run(&mut self, is_started: &Sender<bool>) {
-        // Changes during a build cause another build.
         let mut watcher = Watcher::new(&self.plan.watched, self.status.screen()).await;
+        let mut changes = RunChanges::default();
         loop {
-            self.reload().await;
-            is_started.send_replace(true);
-            tokio::select! {
-                () = watcher.changed() => {}
-                () = self.report_state() => {}
+            self.reload(&mut watcher, &mut changes).await;
+            changes.add(watcher.changed_so_far().await);
+            let run = changes.end();
+            if !run.ignored.is_empty() {
+                self.status.files_ignored(&run.ignored);
+            }
+            if self.current.is_some() || !run.is_repeated {
+                is_started.send_replace(true);
+            }
+            if !run.is_repeated {
+                tokio::select! {
+                    _ = watcher.changed() => {}
+                    () = self.report_state() => {}
+                }
             }
         }
     }
@@ -76,7 +90,7 @@ impl Reloader {
     }
 
     /// Builds and starts the server. If that succeeds, it replaces the running one.
-    async fn reload(&mut self) {
+    async fn reload(&mut self, watcher: &mut Watcher, changes: &mut RunChanges) {
         self.number += 1;
         let number = self.number;
         let command = self.plan.build.label().unwrap_or_default();
@@ -98,7 +112,8 @@ impl Reloader {
             }
             None => None,
         };
-        self.replaced.wait_for_room().await;
+        // The program is good, so it starts also if files have changed during the build.
+        changes.add(watcher.changed_so_far().await);
         self.status.starting(number);
         let target = self.target(copy.as_ref());
         let server = match self.starter.server(&target, copy) {
@@ -108,7 +123,21 @@ impl Reloader {
                 return self.status.start_failed(number, &reason);
             }
         };
-        let connected = server.source.connect().await;
+        let starting = async {
+            self.replaced.wait_for_room().await;
+            server.source.connect().await
+        };
+        let connected = tokio::select! {
+            connected = starting => connected,
+            () = changed_source(watcher, changes) => {
+                self.status.start_ended(number);
+                self.replaced.close_now(async move {
+                    server.source.close().await;
+                    drop(server);
+                });
+                return;
+            }
+        };
         if let Err(error) = &connected {
             self.status.start_failed(number, &error.to_string());
             if self.current.is_some() {
@@ -165,4 +194,9 @@ impl Reloader {
             }
         }
     }
+}
+
+/// Waits until files change that cause another run.
+async fn changed_source(watcher: &mut Watcher, changes: &mut RunChanges) {
+    while !changes.add(watcher.changed().await) {}
 }

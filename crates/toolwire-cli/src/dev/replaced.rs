@@ -41,6 +41,11 @@ impl ReplacedServers {
         });
     }
 
+    /// Runs `close` for a server that has got no calls.
+    pub(super) fn close_now(&mut self, close: impl Future<Output = ()> + Send + 'static) {
+        self.closing.spawn(close);
+    }
+
     /// Waits until the number of replaced servers is below the limit.
     pub(super) async fn wait_for_room(&mut self) {
         while self.closing.len() >= MAX_REPLACED {

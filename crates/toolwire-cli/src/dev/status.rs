@@ -1,6 +1,7 @@
 //! Reports builds and starts: in the terminal, in the page, and to connected clients.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -15,6 +16,9 @@ const LOGGER: &str = "toolwire dev";
 
 /// The maximum number of characters of the output in a log message to clients.
 const MAX_LOG_CHARS: usize = 4000;
+
+/// The maximum number of files that a message names.
+const MAX_NAMED_FILES: usize = 3;
 
 /// The last build and start, as the page shows it.
 #[derive(Debug, Default, Serialize)]
@@ -119,6 +123,24 @@ impl DevStatus {
         self.log(&error);
     }
 
+    /// Reports that a start is ended because files have changed.
+    pub(super) fn start_ended(&self, number: u64) {
+        self.show(&format!(
+            "a file changed before the server of build {number} responded; it is built again"
+        ));
+    }
+
+    /// Reports files whose changes during a build are ignored.
+    pub(super) fn files_ignored(&self, files: &[PathBuf]) {
+        let text = format!(
+            "the build seems to write {}; such changes during a build are ignored now; if a change is yours, save the file \
+             again",
+            file_list(files)
+        );
+        self.show(&text);
+        self.inspector.note(&text);
+    }
+
     pub(super) fn stopped(&self, number: u64, reason: &str) {
         let error = format!("the server has ended and is started again: {reason}");
         self.report_problem(number, BuildPhase::Stopped, &error);
@@ -162,5 +184,33 @@ impl DevStatus {
 impl fmt::Debug for DevStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DevStatus").finish_non_exhaustive()
+    }
+}
+
+/// Returns the first files, and the number of the others.
+fn file_list(files: &[PathBuf]) -> String {
+    let named = files.iter().take(MAX_NAMED_FILES);
+    let named = named.map(|file| file.strip_prefix(".").unwrap_or(file));
+    let named: Vec<String> = named.map(|file| file.display().to_string()).collect();
+    let named = named.join(", ");
+    match files.len().saturating_sub(MAX_NAMED_FILES) {
+        0 => named,
+        others => format!("{named} and {others} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_3_files_are_named() {
+        let check = |names: &[&str], expected: &str| {
+            let files: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+            assert_eq!(file_list(&files), expected);
+        };
+        check(&["./src/a"], "src/a");
+        check(&["a", "b", "c"], "a, b, c");
+        check(&["a", "b", "c", "d", "e"], "a, b, c and 2 more");
     }
 }

@@ -3,7 +3,7 @@
 //! The files are polled. Notifications of the operating system differ between systems, do not arrive for directories of
 //! networks and containers, and would add ten crates. Reading the state of 1000 files takes a few milliseconds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -33,6 +33,9 @@ const MAX_DEPTH: usize = 64;
 
 /// Directories that contain results and not sources. Hidden files and directories are left out, too.
 const IGNORED: [&str; 2] = ["target", "node_modules"];
+
+/// The ends of the names of files that are not sources: records of this command, and the copies of editors.
+const IGNORED_ENDS: [&str; 2] = [".mcplog", "~"];
 
 /// The watched files, with what changes when they are written.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,31 +76,43 @@ impl Watcher {
         watcher
     }
 
-    /// Waits until a file has changed since the last change, and no file changes for a short time. If files go on
-    /// changing, the wait ends after `MAX_QUIET_WAIT`.
-    pub(super) async fn changed(&mut self) {
+    /// Waits until a file has changed since the last look, and no file changes for a short time. Returns the changed files.
+    ///
+    /// # Cancellation
+    /// If the future is dropped, the next look finds the same changes.
+    pub(super) async fn changed(&mut self) -> BTreeSet<PathBuf> {
         if self.paths.is_empty() {
             return std::future::pending().await;
         }
         loop {
             tokio::time::sleep(self.interval).await;
-            let mut found = self.poll().await;
-            if found == self.seen {
-                continue;
+            let changed = self.changed_so_far().await;
+            if !changed.is_empty() {
+                return changed;
             }
-            let limit = Instant::now() + MAX_QUIET_WAIT;
-            loop {
-                tokio::time::sleep(QUIET_TIME).await;
-                let next = self.poll().await;
-                let is_quiet = next == found;
-                found = next;
-                if is_quiet || Instant::now() >= limit {
-                    break;
-                }
-            }
-            self.seen = found;
-            return;
         }
+    }
+
+    /// Returns the files that have changed since the last look. If there are some, it waits until no file changes for a
+    /// short time, and at most `MAX_QUIET_WAIT`.
+    pub(super) async fn changed_so_far(&mut self) -> BTreeSet<PathBuf> {
+        let mut found = self.poll().await;
+        if found == self.seen {
+            return BTreeSet::new();
+        }
+        let limit = Instant::now() + MAX_QUIET_WAIT;
+        loop {
+            tokio::time::sleep(QUIET_TIME).await;
+            let next = self.poll().await;
+            let is_quiet = next == found;
+            found = next;
+            if is_quiet || Instant::now() >= limit {
+                break;
+            }
+        }
+        let changed = found.changed_since(&self.seen);
+        self.seen = found;
+        changed
     }
 
     async fn poll(&mut self) -> Files {
@@ -118,6 +133,16 @@ impl Files {
             files.add(path, limit, 0);
         }
         files
+    }
+
+    /// Returns the files that are new, written or removed since an earlier look.
+    fn changed_since(&self, earlier: &Self) -> BTreeSet<PathBuf> {
+        let is_changed =
+            |(path, state): &(&PathBuf, &FileState)| earlier.files.get(*path) != Some(*state);
+        let written = self.files.iter().filter(is_changed).map(|(path, _)| path);
+        let is_removed = |path: &&PathBuf| !self.files.contains_key(*path);
+        let removed = earlier.files.keys().filter(is_removed);
+        written.chain(removed).cloned().collect()
     }
 
     /// Adds a file, or the files of a directory.
@@ -161,9 +186,10 @@ impl Files {
     }
 }
 
-/// Returns `true` for results of builds, hidden files, and the copies of editors.
+/// Returns `true` for results of builds, hidden files, records, and the copies of editors.
 fn is_ignored(name: &str) -> bool {
-    name.starts_with('.') || name.ends_with('~') || IGNORED.contains(&name)
+    let has_ignored_end = IGNORED_ENDS.iter().any(|end| name.ends_with(end));
+    name.starts_with('.') || has_ignored_end || IGNORED.contains(&name)
 }
 
 #[cfg(test)]
@@ -206,20 +232,51 @@ mod tests {
         directory.write("src/a.rs", "a");
         let first = directory.read(10);
         assert_eq!(directory.read(10), first);
+        let (a, b) = (
+            directory.0.join("src/a.rs"),
+            directory.0.join("src/deep/b.rs"),
+        );
+        let check = |earlier: &Files, later: &Files, expected: &PathBuf| {
+            let expected = BTreeSet::from([expected.clone()]);
+            assert_eq!(later.changed_since(earlier), expected);
+        };
         directory.write("src/a.rs", "ab");
         let written = directory.read(10);
-        assert_ne!(written, first);
+        check(&first, &written, &a);
         directory.write("src/deep/b.rs", "");
         let added = directory.read(10);
-        assert_ne!(added, written);
-        std::fs::remove_file(directory.0.join("src/deep/b.rs")).expect("a file");
-        assert_eq!(directory.read(10), written);
+        check(&written, &added, &b);
+        std::fs::remove_file(&b).expect("a file");
+        let removed = directory.read(10);
+        check(&added, &removed, &b);
+        assert_eq!(removed, written);
+    }
+
+    #[tokio::test]
+    async fn each_change_is_reported_once_also_after_a_dropped_wait() {
+        let directory = Directory::new("once");
+        directory.write("a.rs", "a");
+        let screen = Screen::new(false, crate::output_arguments::Colour::Never);
+        let mut watcher = Watcher::new(std::slice::from_ref(&directory.0), &screen).await;
+        assert_eq!(watcher.changed_so_far().await, BTreeSet::new());
+        directory.write("a.rs", "ab");
+        drop(tokio::time::timeout(Duration::ZERO, watcher.changed()).await);
+        let expected = BTreeSet::from([directory.0.join("a.rs")]);
+        assert_eq!(watcher.changed().await, expected);
+        assert_eq!(watcher.changed_so_far().await, BTreeSet::new());
     }
 
     #[test]
     fn results_and_hidden_files_are_ignored() {
         let directory = Directory::new("ignored");
-        for name in ["target/a", "node_modules/b", ".git/c", ".a.swp", "a.rs~"] {
+        for name in [
+            "target/a",
+            "node_modules/b",
+            ".git/c",
+            ".a.swp",
+            "a.rs~",
+            "r.mcplog",
+        ] {
             directory.write(name, "x");
         }
         assert_eq!(directory.read(10), Files::default());

@@ -1,5 +1,6 @@
 //! `toolwire dev`: a server that changes while its clients stay connected.
 
+mod changes_during_runs;
 mod command_line;
 mod crate_of_directory;
 mod project;

@@ -13,13 +13,19 @@ use tokio::process::{Child, Command};
 use crate::inspect::InspectCommand;
 use crate::process::{Demo, Era, toolwire, within};
 
-/// Builds the server: a line with `broken` is an error. The running script is replaced and not written to.
+/// Builds the server: a line with `broken` is an error. The running script is replaced and not written to. A file `hold`
+/// stops the build after it has read the sources.
 const BUILD: &str = r#"
+echo >> builds
 if grep -q broken src/server.sh; then
   printf '\033[31merror\033[0m: the tool is \033]0;title\007broken\n' >&2
   exit 1
 fi
-cp src/server.sh next.sh && mv next.sh built.sh
+cp src/server.sh next.sh
+echo > holding
+while [ -e hold ]; do sleep 0.02; done
+rm holding
+mv next.sh built.sh
 "#;
 
 /// A legacy server. The line before it sets the name of its first tool.
@@ -72,6 +78,30 @@ impl Project {
         project.write("build.sh", BUILD);
         project.write_server("first", "");
         project
+    }
+
+    /// Adds a command to the build.
+    pub(super) fn extend_build(&self, command: &str) {
+        self.write("build.sh", &format!("{command}\n{BUILD}"));
+    }
+
+    /// Returns the number of builds so far.
+    pub(super) fn builds(&self) -> usize {
+        self.read("builds").lines().count()
+    }
+
+    pub(super) fn remove(&self, name: &str) {
+        std::fs::remove_file(self.path.join(name)).expect("the file exists");
+    }
+
+    /// Waits until a file exists.
+    pub(super) async fn until_exists(&self, name: &str) {
+        within(async {
+            while !self.path.join(name).exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
     }
 
     /// Replaces a file at once, so that no build reads a part of it.
