@@ -35,6 +35,8 @@ pub(super) struct Reloader {
     replaced: ReplacedServers,
     /// The number of the last build.
     number: u64,
+    /// The number of the build whose server is the current one.
+    current_number: u64,
 }
 
 impl Reloader {
@@ -54,6 +56,7 @@ impl Reloader {
             current: None,
             replaced: ReplacedServers::new(calls, grace),
             number: 0,
+            current_number: 0,
         }
     }
 
@@ -102,7 +105,7 @@ impl Reloader {
         });
         let program = match building.await {
             Ok(program) => program,
-            Err(failed) => return self.status.build_failed(number, &command, &failed),
+            Err(failed) => return self.status.build_failed(number, &command, failed),
         };
         let copy = match program.map(|program| ProgramCopy::new(&program, number)) {
             Some(Ok(copy)) => Some(copy),
@@ -147,6 +150,7 @@ impl Reloader {
             // The first server stays, and is started again after pauses.
         }
         self.source.replace(server.source.clone());
+        self.current_number = number;
         if let Some(old) = self.current.replace(server) {
             self.replaced.close_later(async move {
                 old.source.close().await;
@@ -184,11 +188,11 @@ impl Reloader {
             match current.source.state().status {
                 UpstreamStatus::Connected if !is_running => {
                     is_running = true;
-                    self.status.running(self.number);
+                    self.status.running(self.current_number);
                 }
                 UpstreamStatus::Unreachable { reason, .. } if is_running => {
                     is_running = false;
-                    self.status.stopped(self.number, &reason);
+                    self.status.stopped(self.current_number, &reason);
                 }
                 _ => {}
             }

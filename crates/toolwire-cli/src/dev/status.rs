@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
+use serde_json::Value;
 use toolwire::{LoggingLevel, Server};
 
 use crate::dev::build::FailedBuild;
+use crate::dev::build_state::{BuildFailure, BuildStates};
 use crate::inspect::Inspector;
 use crate::screen::Screen;
 
@@ -20,41 +21,13 @@ const MAX_LOG_CHARS: usize = 4000;
 /// The maximum number of files that a message names.
 const MAX_NAMED_FILES: usize = 3;
 
-/// The last build and start, as the page shows it.
-#[derive(Debug, Default, Serialize)]
-struct BuildState<'a> {
-    /// Counts builds from 1.
-    number: u64,
-    phase: BuildPhase,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<&'a str>,
-    /// Why the build or the start failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    /// The output of a failed build, as plain text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<&'a str>,
-}
-
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum BuildPhase {
-    #[default]
-    Building,
-    Starting,
-    Running,
-    /// The build or the start failed. The server of the last good build still runs, if there is one.
-    Failed,
-    /// The server has ended by itself, and is started again after a pause.
-    Stopped,
-}
-
 /// Reports what happens. Clones report to the same places.
 #[derive(Clone)]
 pub(super) struct DevStatus {
     inspector: Arc<Inspector>,
     server: Server,
     screen: Arc<Screen>,
+    states: Arc<Mutex<BuildStates>>,
 }
 
 impl DevStatus {
@@ -63,6 +36,7 @@ impl DevStatus {
             inspector: Arc::clone(inspector),
             server: server.clone(),
             screen: Arc::clone(screen),
+            states: Arc::default(),
         }
     }
 
@@ -72,11 +46,7 @@ impl DevStatus {
 
     pub(super) fn building(&self, number: u64, command: &str) {
         self.show(&format!("building: {command}"));
-        self.set(&BuildState {
-            number,
-            command: Some(command),
-            ..BuildState::default()
-        });
+        self.set(|states| states.building(number, command));
     }
 
     /// Reports a line of the output of a build, which is plain text.
@@ -84,43 +54,49 @@ impl DevStatus {
         self.screen.show_line(line);
     }
 
-    pub(super) fn build_failed(&self, number: u64, command: &str, failed: &FailedBuild) {
+    pub(super) fn build_failed(&self, number: u64, command: &str, failed: FailedBuild) {
         let FailedBuild { reason, output } = failed;
         self.show(&format!("{reason}; the next change builds again"));
         self.inspector.note(&format!("{reason}\n{output}"));
-        self.set(&BuildState {
-            number,
-            phase: BuildPhase::Failed,
-            command: Some(command),
-            error: Some(reason),
-            output: Some(output),
-        });
         let beginning: String = output.chars().take(MAX_LOG_CHARS).collect();
         self.log(&format!("{reason}\n{beginning}"));
+        let failure = BuildFailure {
+            number,
+            command: Some(command.to_owned()),
+            error: reason,
+            output: Some(output),
+        };
+        self.set(|states| states.failed(failure));
     }
 
     pub(super) fn starting(&self, number: u64) {
-        self.set(&BuildState {
-            number,
-            phase: BuildPhase::Starting,
-            ..BuildState::default()
-        });
+        self.set(|states| states.starting(number));
     }
 
+    /// Reports that the server of a build runs.
     pub(super) fn running(&self, number: u64) {
-        self.show("the server runs");
-        self.inspector.note("the server runs");
-        self.set(&BuildState {
-            number,
-            phase: BuildPhase::Running,
-            ..BuildState::default()
+        let later = self.states().later_failure(number).map(|later| {
+            let (later, error) = (later.number, &later.error);
+            format!("the server of build {number} runs again; build {later} failed: {error}")
         });
+        let text = later.as_deref().unwrap_or("the server runs");
+        self.show(text);
+        self.inspector.note(text);
+        self.set(|states| states.running(number));
     }
 
     pub(super) fn start_failed(&self, number: u64, reason: &str) {
         let error = format!("the server did not start: {reason}");
-        self.report_problem(number, BuildPhase::Failed, &error);
+        self.show(&error);
+        self.inspector.note(&error);
         self.log(&error);
+        let failure = BuildFailure {
+            number,
+            command: None,
+            error,
+            output: None,
+        };
+        self.set(|states| states.failed(failure));
     }
 
     /// Reports that a start is ended because files have changed.
@@ -141,9 +117,12 @@ impl DevStatus {
         self.inspector.note(&text);
     }
 
+    /// Reports that the server of a build has ended by itself.
     pub(super) fn stopped(&self, number: u64, reason: &str) {
         let error = format!("the server has ended and is started again: {reason}");
-        self.report_problem(number, BuildPhase::Stopped, &error);
+        self.show(&error);
+        self.inspector.note(&error);
+        self.set(|states| states.stopped(number, &error));
     }
 
     /// Reports a line of the server's standard error.
@@ -152,24 +131,18 @@ impl DevStatus {
         self.inspector.stderr(line);
     }
 
-    fn report_problem(&self, number: u64, phase: BuildPhase, error: &str) {
-        self.show(error);
-        self.inspector.note(error);
-        self.set(&BuildState {
-            number,
-            phase,
-            error: Some(error),
-            ..BuildState::default()
-        });
-    }
-
     fn show(&self, text: &str) {
         self.screen.show_line(&format!("toolwire: {text}"));
     }
 
-    fn set(&self, state: &BuildState<'_>) {
-        let state = serde_json::to_value(state).unwrap_or_default();
-        self.inspector.set_build(state);
+    /// Shows the state after an event in the page.
+    fn set(&self, event: impl FnOnce(&mut BuildStates) -> Value) {
+        let mut states = self.states();
+        self.inspector.set_build(event(&mut states));
+    }
+
+    fn states(&self) -> MutexGuard<'_, BuildStates> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a log message to all clients with a session. Later revisions have no messages outside of requests.
