@@ -2,13 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::process::Command;
-
 use crate::dev::build_output::{BuildOutput, plain_line};
+use crate::dev::build_process::BuildProcess;
 use crate::dev::cargo::{BuiltProgram, CargoBuild, Package, built_program, selected};
 use crate::dev::lines::read_lines;
 use crate::shell_words::command_line;
@@ -57,7 +55,7 @@ impl BuildPlan {
     }
 
     /// Runs the build in a directory, and passes on each line of its output as plain text. Returns the program to start,
-    /// if the build names one. If the future is dropped, the build is killed.
+    /// if the build names one. If the future is dropped, the build is killed with all of its processes.
     ///
     /// # Errors
     /// Returns an error if the build fails.
@@ -78,18 +76,8 @@ impl BuildPlan {
         };
         let mut programs = Vec::new();
         let status = async {
-            let mut process = Command::new(program)
-                .args(arguments)
-                .current_dir(directory)
-                // The output is not shown in a terminal only.
-                .env("CARGO_TERM_COLOR", "never")
-                .env("NO_COLOR", "1")
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .kill_on_drop(true)
-                .spawn()?;
-            let (stdout, stderr) = (process.stdout.take(), process.stderr.take());
+            let mut process = BuildProcess::start(program, arguments, directory)?;
+            let (stdout, stderr) = process.take_output();
             let read_stdout = async {
                 if let Some(stdout) = stdout {
                     read_lines(stdout, |line| {

@@ -12,6 +12,7 @@
 
 mod build;
 mod build_output;
+mod build_process;
 mod build_state;
 mod calls_in_flight;
 mod cargo;

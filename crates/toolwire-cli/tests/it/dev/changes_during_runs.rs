@@ -61,3 +61,35 @@ async fn change_during_a_start_ends_the_start() {
     // The start was not awaited until its timeout.
     assert!(!project.read("stderr").contains("did not start"));
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn end_of_the_command_ends_all_processes_of_a_build() {
+    use std::time::Duration;
+
+    use crate::process::within;
+
+    let project = Project::new();
+    let (client, page) = start_with_client(&project, Era::Modern).await;
+    until_build(&page, is_running(1)).await;
+    // The build waits for a process that it starts.
+    project.extend_build(
+        "sh -c 'echo $$ > compiler.new; mv compiler.new compiler; exec sleep 600' & wait",
+    );
+    project.write_server("second", "");
+    project.until_exists("compiler").await;
+    let compiler = format!("/proc/{}/stat", project.read("compiler").trim());
+    // A zombie process has ended.
+    let is_alive = || {
+        let stat = std::fs::read_to_string(&compiler).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    assert!(is_alive());
+    assert!(client.end().await.status.success());
+    within(async {
+        while is_alive() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
