@@ -1,7 +1,8 @@
 //! An MCP server over HTTP that requires access tokens.
 //!
 //! The first argument is the address, such as `127.0.0.1:3000`. Two environment variables describe the server:
-//! `RESOURCE_URL` is the URL that clients use, and `AUTHORIZATION_SERVER` is the issuer of the tokens.
+//! `RESOURCE_URL` is the URL that clients use, and `AUTHORIZATION_SERVER` is the issuer of the tokens. With `--stdio`, the
+//! server uses standard input and output, without tokens; `toolwire dev` starts it like this.
 
 use std::env;
 
@@ -36,6 +37,9 @@ fn server() -> Server {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = env::args().nth(1);
+    if address.as_deref() == Some("--stdio") {
+        return Ok(server().serve_stdio().await?);
+    }
     let address = address.unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     let url = env::var("RESOURCE_URL").map_err(|_| "set RESOURCE_URL")?;
     let issuer = env::var("AUTHORIZATION_SERVER").map_err(|_| "set AUTHORIZATION_SERVER")?;

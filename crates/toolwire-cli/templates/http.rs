@@ -1,6 +1,7 @@
 //! An MCP server over HTTP.
 //!
-//! The first argument is the address, such as `127.0.0.1:3000`.
+//! The first argument is the address, such as `127.0.0.1:3000`. With `--stdio`, the server uses standard input and output;
+//! `toolwire dev` starts it like this.
 
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Server, tool};
@@ -23,6 +24,9 @@ fn server() -> Server {
 #[tokio::main]
 async fn main() -> Result<(), toolwire::Error> {
     let address = std::env::args().nth(1);
+    if address.as_deref() == Some("--stdio") {
+        return server().serve_stdio().await;
+    }
     let address = address.unwrap_or_else(|| "127.0.0.1:3000".to_owned());
     // For clients on other machines, name the host: `.with_public_hosts(["mcp.example.com"])`.
     let options = HttpOptions::new();

@@ -18,6 +18,10 @@ const TEMPLATE_NAME: &str = "my-server";
 const DEPENDENCIES: &str = "TOOLWIRE_DEPENDENCIES";
 
 const MANIFEST: &str = include_str!("../../templates/Cargo.toml.txt");
+
+/// The end of the manifest of a server that listens on an address.
+const HTTP_SETTINGS: &str = include_str!("../../templates/Cargo_http.toml.txt");
+
 const IGNORED: &str = include_str!("../../templates/gitignore.txt");
 
 /// The longest name of a crate.
@@ -99,11 +103,12 @@ fn files(arguments: &New) -> Result<[(&'static str, String); 4], Failure> {
         dependencies.push_str(&dependency("toolwire-auth", arguments)?);
     }
     let named = |text: &str| text.replace(TEMPLATE_NAME, &arguments.name);
+    let mut manifest = named(MANIFEST).replace(DEPENDENCIES, &dependencies);
+    if arguments.http || arguments.auth {
+        manifest.push_str(HTTP_SETTINGS);
+    }
     Ok([
-        (
-            "Cargo.toml",
-            named(MANIFEST).replace(DEPENDENCIES, &dependencies),
-        ),
+        ("Cargo.toml", manifest),
         ("README.md", named(readme)),
         (".gitignore", IGNORED.to_owned()),
         ("src/main.rs", named(program)),
@@ -208,6 +213,14 @@ mod tests {
                 let manifest: toml::Table = files[0].1.parse().expect("the manifest is TOML");
                 let dependencies = &manifest["dependencies"];
                 assert_eq!(dependencies.get("toolwire-auth").is_some(), auth);
+                // The program of a server over HTTP has the argument that `toolwire dev` passes.
+                let settings = manifest["package"].get("metadata");
+                assert_eq!(settings.is_some(), http || auth);
+                if let Some(settings) = settings {
+                    let argument = settings["toolwire"]["dev-arguments"][0].as_str();
+                    let argument = argument.expect("a string");
+                    assert!(files[3].1.contains(argument), "{argument}");
+                }
                 let toolwire = &dependencies["toolwire"];
                 match git {
                     Some(url) => assert_eq!(toolwire["git"].as_str(), Some(url.as_str())),

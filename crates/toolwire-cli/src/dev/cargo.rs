@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::failure::Failure;
 use crate::target::ChildProcess;
 
 /// The last option of each build: messages for programs on standard output, and the diagnostics as text on standard error.
@@ -124,6 +125,8 @@ pub(super) struct Package {
     /// The version, unless the workspace defines it.
     #[serde(default, deserialize_with = "text")]
     pub(super) version: Option<String>,
+    #[serde(default)]
+    metadata: toml::Table,
 }
 
 impl Package {
@@ -131,6 +134,26 @@ impl Package {
     pub(super) fn read(directory: &Path) -> Self {
         let text = std::fs::read_to_string(directory.join("Cargo.toml"));
         Self::parse(&text.unwrap_or_default())
+    }
+
+    /// Returns the arguments with which `toolwire dev` starts the program: `dev-arguments` in the table
+    /// `package.metadata.toolwire`.
+    ///
+    /// # Errors
+    /// Returns an error if it is not a list of strings.
+    pub(super) fn dev_arguments(&self) -> Result<Vec<OsString>, Failure> {
+        let settings = self.metadata.get("toolwire");
+        let Some(arguments) = settings.and_then(|settings| settings.get("dev-arguments")) else {
+            return Ok(Vec::new());
+        };
+        let arguments = arguments.as_array().and_then(|arguments| {
+            let arguments = arguments.iter().map(toml::Value::as_str);
+            arguments.map(|text| text.map(OsString::from)).collect()
+        });
+        arguments.ok_or_else(|| {
+            Failure::usage("dev-arguments in Cargo.toml is not a list of strings")
+                .with_advice("write a list: dev-arguments = [\"--stdio\"]")
+        })
     }
 
     fn parse(text: &str) -> Self {
@@ -226,5 +249,26 @@ mod tests {
         assert_eq!(inherited.name.as_deref(), Some("a"));
         assert_eq!(inherited.version, None);
         assert_eq!(Package::parse("[workspace]"), Package::default());
+    }
+
+    #[test]
+    fn arguments_for_development_are_a_list_of_strings() {
+        let check = |settings: &str, expected: Option<&[&str]>| {
+            let text = format!("[package]\nname = \"a\"\n{settings}");
+            let arguments = Package::parse(&text).dev_arguments().ok();
+            let expected =
+                expected.map(|words| words.iter().map(OsString::from).collect::<Vec<_>>());
+            assert_eq!(arguments, expected, "{settings}");
+        };
+        check("", Some(&[]));
+        check("[package.metadata.other]", Some(&[]));
+        check("[package.metadata.toolwire]", Some(&[]));
+        let table = "[package.metadata.toolwire]\ndev-arguments = ";
+        check(
+            &format!("{table}[\"--stdio\", \"-v\"]"),
+            Some(&["--stdio", "-v"]),
+        );
+        check(&format!("{table}\"--stdio\""), None);
+        check(&format!("{table}[1]"), None);
     }
 }

@@ -17,6 +17,7 @@ mod build_state;
 mod calls_in_flight;
 mod cargo;
 mod lines;
+mod listening_address;
 mod plan;
 mod program_copy;
 mod reloader;

@@ -58,7 +58,8 @@ impl DevPlan {
     }
 }
 
-/// Returns the server of the command line. Without one, it is `cargo run` in a directory with a crate.
+/// Returns the server of the command line. Without one, it is `cargo run` in a directory with a crate, with the arguments
+/// that its `Cargo.toml` has for development.
 fn with_default_command(server: &Server, directory: &Path) -> Result<Server, Failure> {
     let mut server = server.clone();
     if !server.words.is_empty() || !server.command.is_empty() {
@@ -68,7 +69,10 @@ fn with_default_command(server: &Server, directory: &Path) -> Result<Server, Fai
         return Err(Failure::usage("there is no Cargo.toml in this directory")
             .with_advice("give the command that starts the server: toolwire dev -- COMMAND"));
     }
-    server.command = ["cargo", "run"].map(OsString::from).to_vec();
+    server.command = ["cargo", "run", "--"].map(OsString::from).to_vec();
+    server
+        .command
+        .extend(Package::read(directory).dev_arguments()?);
     Ok(server)
 }
 

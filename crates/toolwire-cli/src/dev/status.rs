@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -9,6 +10,7 @@ use toolwire::{LoggingLevel, Server};
 
 use crate::dev::build::FailedBuild;
 use crate::dev::build_state::{BuildFailure, BuildStates};
+use crate::dev::listening_address::{advice, listening_address};
 use crate::inspect::Inspector;
 use crate::screen::Screen;
 
@@ -28,6 +30,8 @@ pub(super) struct DevStatus {
     server: Server,
     screen: Arc<Screen>,
     states: Arc<Mutex<BuildStates>>,
+    /// Whether advice is given if the server listens on an address. It is given once per start.
+    gives_advice: Arc<AtomicBool>,
 }
 
 impl DevStatus {
@@ -37,6 +41,7 @@ impl DevStatus {
             server: server.clone(),
             screen: Arc::clone(screen),
             states: Arc::default(),
+            gives_advice: Arc::default(),
         }
     }
 
@@ -70,6 +75,7 @@ impl DevStatus {
     }
 
     pub(super) fn starting(&self, number: u64) {
+        self.gives_advice.store(true, Ordering::Relaxed);
         self.set(|states| states.starting(number));
     }
 
@@ -82,6 +88,7 @@ impl DevStatus {
         let text = later.as_deref().unwrap_or("the server runs");
         self.show(text);
         self.inspector.note(text);
+        self.gives_advice.store(false, Ordering::Relaxed);
         self.set(|states| states.running(number));
     }
 
@@ -129,6 +136,13 @@ impl DevStatus {
     pub(super) fn stderr(&self, line: &str) {
         self.screen.show_line(line);
         self.inspector.stderr(line);
+        if let Some(address) = listening_address(line)
+            && self.gives_advice.swap(false, Ordering::Relaxed)
+        {
+            let text = advice(address);
+            self.show(&text);
+            self.inspector.note(&text);
+        }
     }
 
     fn show(&self, text: &str) {

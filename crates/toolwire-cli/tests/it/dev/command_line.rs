@@ -3,10 +3,12 @@
 use serde_json::json;
 use toolwire::tool;
 
-use super::project::{DevCommand, Project, until_build, until_connected};
+use super::project::{
+    DevCommand, Project, start_command_with_client, until_build, until_connected,
+};
 use crate::client::run_command;
 use crate::client::small_server::SmallServer;
-use crate::process::toolwire;
+use crate::process::{Era, toolwire};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
 
@@ -60,6 +62,17 @@ async fn server_with_an_address_is_served() {
             "{era}: {called}"
         );
     }
+}
+
+#[tokio::test]
+async fn server_that_listens_on_an_address_gets_advice() {
+    let project = Project::empty();
+    let script = "echo 'listening on http://127.0.0.1:9/mcp' >&2\nwhile read -r line; do :; done";
+    project.write("listening.sh", script);
+    let arguments = ["--", "sh", "listening.sh"];
+    let _started = start_command_with_client(&project, Era::Modern, &arguments).await;
+    let remedy = "run `toolwire dev http://127.0.0.1:9/mcp`";
+    project.until_contains("stderr", remedy).await;
 }
 
 #[tokio::test]

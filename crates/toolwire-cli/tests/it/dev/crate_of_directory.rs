@@ -10,14 +10,21 @@ name = "tiny-server"
 version = "1.2.3"
 edition = "2021"
 
+[package.metadata.toolwire]
+dev-arguments = ["--stdio"]
+
 [workspace]
 "#;
 
-/// A legacy server without dependencies.
+/// A legacy server without dependencies. Without `--stdio`, it would listen on an address, like the program of
+/// `toolwire new --http`.
 const MAIN: &str = r##"
 use std::io::BufRead;
 
 fn main() {
+    if std::env::args().nth(1).as_deref() != Some("--stdio") {
+        return;
+    }
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
         let Some((_, rest)) = line.split_once("\"id\":") else { continue };

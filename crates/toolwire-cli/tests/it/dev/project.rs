@@ -149,8 +149,17 @@ fn dev(directory: &Path, arguments: &[&str]) -> Command {
 
 /// Starts the script server with a client on stdio. Returns the client and the page.
 pub(super) async fn start_with_client(project: &Project, era: Era) -> (Demo, InspectCommand) {
-    let arguments = ["--stdio", "--build", "sh build.sh", "--", "sh", "built.sh"];
-    let mut command = dev(&project.path, &arguments);
+    let arguments = ["--build", "sh build.sh", "--", "sh", "built.sh"];
+    start_command_with_client(project, era, &arguments).await
+}
+
+/// Starts `toolwire dev` with a client on stdio and with these arguments. Its standard error is the file `stderr`.
+pub(super) async fn start_command_with_client(
+    project: &Project,
+    era: Era,
+    arguments: &[&str],
+) -> (Demo, InspectCommand) {
+    let mut command = dev(&project.path, &[&["--stdio"], arguments].concat());
     let stderr = File::create(project.path.join("stderr")).expect("a file");
     command.stderr(stderr);
     let client = Demo::start_command(era, command).await;
