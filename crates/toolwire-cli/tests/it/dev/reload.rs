@@ -1,11 +1,12 @@
 //! A changed, a broken and a mended server, with a client on stdio and the page.
 
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 
 use super::project::{Project, start_with_client, until_build, until_connected};
-use crate::process::{Demo, Era, within};
+use crate::client::run_command;
+use crate::process::{Demo, Era, toolwire, within};
 
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
@@ -20,6 +21,23 @@ async fn tools(client: &mut Demo) -> Vec<String> {
 async fn until_changed(client: &mut Demo) {
     let is_change = |message: &Value| message["method"] == TOOLS_CHANGED;
     client.next_unsolicited(is_change).await;
+}
+
+/// How long a client may wait for a changed server after the end of its build.
+const SERVED_AFTER_BUILD: Duration = Duration::from_secs(2);
+
+/// Fails if the last build ended too long ago. On a loaded machine, a plain start of the server is slow, too, so the
+/// limit is at least as long as some of them.
+async fn assert_served_in_time(project: &Project) {
+    let built = std::fs::metadata(project.path.join("built.sh")).and_then(|file| file.modified());
+    let since_build = SystemTime::now().duration_since(built.expect("a program"));
+    let since_build = since_build.unwrap_or_default();
+    let start = Instant::now();
+    let mut plain = toolwire(&["tools", "--", "sh", "built.sh"]);
+    plain.current_dir(&project.path);
+    run_command(plain).await.ok();
+    let limit = SERVED_AFTER_BUILD.max(5 * start.elapsed());
+    assert!(since_build < limit, "{since_build:?}, {limit:?}");
 }
 
 /// Lets a modern client listen to changes. Legacy clients need no request.
@@ -46,6 +64,7 @@ async fn client_stays_connected_while_its_server_changes() {
         project.write_server("second", "");
         until_changed(&mut client).await;
         assert_eq!(tools(&mut client).await, ["second", "wait"]);
+        assert_served_in_time(&project).await;
         assert_eq!(client.call_text("second", json!({})).await, "second");
 
         // A broken build leaves the last good server.
@@ -73,6 +92,7 @@ async fn client_stays_connected_while_its_server_changes() {
             |build: &Value| build["phase"] == "running" && build["number"].as_u64() > Some(number);
         until_build(&page, is_next).await;
         assert_eq!(tools(&mut client).await, ["second", "wait"]);
+        assert_served_in_time(&project).await;
         let mut changes = client.unsolicited.iter();
         assert!(!changes.any(|message| message["method"] == TOOLS_CHANGED));
 
@@ -84,6 +104,7 @@ async fn client_stays_connected_while_its_server_changes() {
         project.write_server("third", "");
         until_changed(&mut client).await;
         assert_eq!(tools(&mut client).await, ["third", "wait"]);
+        assert_served_in_time(&project).await;
         until_connected(&page).await;
         let shown = page.get("/api/lists/tools").await;
         assert_eq!(shown["items"][0]["name"], "third", "{shown}");
