@@ -154,11 +154,11 @@ mod tests {
         };
         json!({
             "packages": [
-                package("outer", "/work/Cargo.toml", &["a", "b"]),
-                package("notes", "/work/crates/notes/Cargo.toml", &["notes"]),
-                package("library", "/work/crates/library/Cargo.toml", &[]),
+                package("outer", "/projects/Cargo.toml", &["a", "b"]),
+                package("notes", "/projects/crates/notes/Cargo.toml", &["notes"]),
+                package("library", "/projects/crates/library/Cargo.toml", &[]),
             ],
-            "target_directory": "/work/target",
+            "target_directory": "/projects/target",
         })
     }
 
@@ -169,18 +169,18 @@ mod tests {
     #[test]
     fn nearest_package_is_used() {
         for (directory, expected) in [
-            ("/work", "outer"),
-            ("/work/crates/notes", "notes"),
-            ("/work/crates/notes/src", "notes"),
+            ("/projects", "outer"),
+            ("/projects/crates/notes", "notes"),
+            ("/projects/crates/notes/src", "notes"),
         ] {
             let package = at(directory).unwrap_or_else(|failure| panic!("{}", failure.text()));
             assert_eq!(package.name, expected, "{directory}");
         }
         let package =
-            at("/work/crates/notes").unwrap_or_else(|failure| panic!("{}", failure.text()));
+            at("/projects/crates/notes").unwrap_or_else(|failure| panic!("{}", failure.text()));
         assert_eq!(
             package.readme,
-            Some(PathBuf::from("/work/crates/notes/README.md"))
+            Some(PathBuf::from("/projects/crates/notes/README.md"))
         );
         assert_eq!(package.settings, json!({"a": 1}));
         assert!(at("/other").is_err());
@@ -194,8 +194,8 @@ mod tests {
             let text = text.expect_err("the binary does not exist");
             assert!(text.contains(part), "{text}");
         }
-        check("/work", "several binaries: a, b");
-        check("/work/crates/library", "has no binary");
-        check("/work/crates/notes", "cargo build --release");
+        check("/projects", "several binaries: a, b");
+        check("/projects/crates/library", "has no binary");
+        check("/projects/crates/notes", "cargo build --release");
     }
 }
