@@ -3,6 +3,7 @@
 mod bundle;
 mod call;
 mod complete;
+mod crate_name;
 mod discover;
 mod doctor;
 mod domain;

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::commands::crate_name::check_crate_name;
 use crate::failure::{Exit, Failure};
 use crate::new_arguments::New;
 use crate::screen::Screen;
@@ -24,24 +25,9 @@ const HTTP_SETTINGS: &str = include_str!("../../templates/Cargo_http.toml.txt");
 
 const IGNORED: &str = include_str!("../../templates/gitignore.txt");
 
-/// The longest name of a crate.
-const MAX_NAME: usize = 64;
-
-/// Names of crates that the new crate uses.
-const TAKEN: [&str; 8] = [
-    "alloc",
-    "core",
-    "serde_json",
-    "std",
-    "test",
-    "tokio",
-    "toolwire",
-    "toolwire-auth",
-];
-
 /// Creates a crate.
 pub(crate) fn new(arguments: &New, screen: &Screen) -> Result<Exit, Failure> {
-    check_name(&arguments.name)?;
+    check_crate_name(&arguments.name)?;
     let directory = arguments.dir.clone();
     let directory = directory.unwrap_or_else(|| PathBuf::from(&arguments.name));
     let files = files(arguments)?;
@@ -58,27 +44,6 @@ pub(crate) fn new(arguments: &New, screen: &Screen) -> Result<Exit, Failure> {
         "created {shown}\n\nnext:\n    cd {entered}\n    cargo test\n    cargo build --release\n"
     ))?;
     Ok(Exit::Success)
-}
-
-fn check_name(name: &str) -> Result<(), Failure> {
-    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let starts_with_letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    if !starts_with_letter || name.len() > MAX_NAME || !name.chars().all(is_valid) {
-        return Err(
-            Failure::usage(format!("`{name}` is not a valid name of a crate")).with_advice(
-                format!(
-                    "use at most {MAX_NAME} ASCII letters, digits, `-` and `_`, and a letter first"
-                ),
-            ),
-        );
-    }
-    if TAKEN.contains(&name) {
-        return Err(
-            Failure::usage(format!("another crate has the name `{name}`"))
-                .with_advice("choose another name"),
-        );
-    }
-    Ok(())
 }
 
 /// Returns the paths and the contents of all files.
@@ -178,20 +143,19 @@ mod tests {
     }
 
     #[test]
-    fn invalid_names_are_rejected() {
-        fn check(name: &str, is_valid: bool) {
-            assert_eq!(check_name(name).is_ok(), is_valid, "{name}");
+    fn names_of_dependencies_are_rejected() {
+        let arguments = New {
+            auth: true,
+            ..arguments("weather")
+        };
+        let files = files(&arguments).unwrap_or_else(|failure| panic!("{}", failure.text()));
+        let manifest: toml::Table = files[0].1.parse().expect("the manifest is TOML");
+        for table in ["dependencies", "dev-dependencies"] {
+            let table = manifest[table].as_table().expect("a table");
+            for name in table.keys() {
+                assert!(check_crate_name(name).is_err(), "{name}");
+            }
         }
-        check("weather", true);
-        check("my-server_2", true);
-        check(&"a".repeat(MAX_NAME), true);
-        check(&"a".repeat(MAX_NAME + 1), false);
-        check("", false);
-        check("2go", false);
-        check("../up", false);
-        check("a b", false);
-        check("toolwire", false);
-        check("test", false);
     }
 
     #[test]
