@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::hello;
 use crate::peers::{self, Toolchain};
+use crate::plots;
 use crate::programs::NGINX;
 use crate::steps::{Outcome, cargo, note, run};
 use crate::suite;
@@ -30,6 +31,7 @@ pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Outcome {
     match arguments {
         ["hello", rest @ ..] => hello::measure(root, rest),
         ["instructions"] => suite::instructions(root),
+        ["--plot"] => plots::write(root),
         ["peers", rest @ ..] => compare(root, rest),
         [] => compare(root, &[]),
         ["tasks", ..] => run_with(root, &WITH_TASKS, arguments),

@@ -22,6 +22,7 @@ use self::markdown::Document;
 use self::page_list::{LIST, PageList};
 use crate::page;
 use crate::peers::{self, Toolchain};
+use crate::plots;
 use crate::programs;
 use crate::steps::{Outcome, cargo, note, run};
 use crate::suite::{self, DOCUMENTED};
@@ -83,12 +84,13 @@ pub(crate) fn check_item_links(root: &Path, documentation: &Path) -> Outcome {
     outcome(findings)
 }
 
-/// Checks the list of pages, the links between files, and the code blocks.
+/// Checks the list of pages, the links between files, the code blocks, and the pictures that are drawn from pages.
 fn check_files(root: &Path) -> Outcome {
     let list = PageList::read(root)?;
     let files = markdown_files(root)?;
     let mut findings = host_links::check(root, &files);
     findings.extend(reference::check(root)?);
+    findings.extend(plots::check(root)?);
     for page in list.pages() {
         match files.get(&page.source) {
             Some(text) => findings.extend(code_blocks::check(root, &page.source, text)),
