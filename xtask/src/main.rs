@@ -31,6 +31,8 @@ const USAGE: &str = "usage: cargo xtask <task>
           with `--check`, build it without the reference, check its links and open it in a browser
   docs links
           rewrite links of guides that are Rust paths, so that they also work on code hosts and on the site
+  docs options
+          write the reference of options and limits from the documentation of the code
   first-hour
           do what the page `getting_started` says, from an empty directory to a response, and print the times
   conformance server|client|authorization
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
             peers::Toolchain::find().and_then(|found| docs::check(&root, &found))
         }
         ["docs", "links"] => docs::rewrite_links(&root),
+        ["docs", "options"] => docs::write_options(&root),
         ["first-hour"] => first_hour::run_page(&root),
         [
             "conformance",

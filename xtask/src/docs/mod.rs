@@ -7,6 +7,7 @@ mod code_blocks;
 mod host_links;
 mod item_links;
 pub(crate) mod markdown;
+mod options;
 mod page_list;
 mod reference;
 mod site_links;
@@ -19,6 +20,7 @@ use std::process::Command;
 
 use self::item_links::{Documentation, GuideDirectory, is_item_address};
 use self::markdown::Document;
+pub(crate) use self::options::write as write_options;
 use self::page_list::{LIST, PageList};
 use crate::page;
 use crate::peers::{self, Toolchain};
@@ -91,6 +93,7 @@ fn check_files(root: &Path) -> Outcome {
     let mut findings = host_links::check(root, &files);
     findings.extend(reference::check(root)?);
     findings.extend(plots::check(root)?);
+    findings.extend(options::check(root)?);
     for page in list.pages() {
         match files.get(&page.source) {
             Some(text) => findings.extend(code_blocks::check(root, &page.source, text)),
