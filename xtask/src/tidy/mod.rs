@@ -5,6 +5,7 @@
 mod code;
 mod layers;
 mod pure;
+mod rust_version;
 mod source;
 pub(crate) mod style;
 mod text;
@@ -69,6 +70,7 @@ pub(crate) fn report(root: &Path) -> Outcome {
 fn check_all(files: &[File]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = files.iter().flat_map(check_file).collect();
     findings.extend(threats::check(files));
+    findings.extend(rust_version::check(files));
     findings
 }
 
