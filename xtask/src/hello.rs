@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::bench::target_directory;
+use crate::processor_time;
 use crate::steps::{Outcome, cargo, note, run};
 
 /// The packages of `bench/hello`, in pairs of toolwire and rmcp.
@@ -75,7 +76,7 @@ fn build_cold(root: &Path, workspace: &Path, server: &'static str) -> Outcome<Fi
     // Downloads first, so that they are not measured.
     run(&mut cargo(workspace, &["fetch", "--quiet"]))?;
     let crates = count_crates(workspace, server)?;
-    let (start, processor_before) = (Instant::now(), processor_time_of_children());
+    let (start, processor_before) = (Instant::now(), processor_time::of_children());
     let arguments = ["build", "--release", "--quiet", "--package", server];
     run(cargo(workspace, &arguments)
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
@@ -83,7 +84,7 @@ fn build_cold(root: &Path, workspace: &Path, server: &'static str) -> Outcome<Fi
         .arg("--target-dir")
         .arg(&target))?;
     let build_seconds = start.elapsed().as_secs_f64();
-    let processor_seconds = processor_time_of_children()
+    let processor_seconds = processor_time::of_children()
         .zip(processor_before)
         .map(|(after, before)| after - before);
     let file = format!("{server}{}", std::env::consts::EXE_SUFFIX);
@@ -105,21 +106,6 @@ fn build_cold(root: &Path, workspace: &Path, server: &'static str) -> Outcome<Fi
         stripped_bytes: size.len(),
         first_response,
     })
-}
-
-/// Returns the CPU seconds of all child processes that have ended.
-fn processor_time_of_children() -> Option<f64> {
-    children_time(&fs::read_to_string("/proc/self/stat").ok()?)
-}
-
-/// Parses `cutime` and `cstime` of proc_pid_stat(5), which are in hundredths of a second.
-fn children_time(stat: &str) -> Option<f64> {
-    // The program name in parentheses may contain spaces.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(13);
-    let user: u32 = fields.next()?.parse().ok()?;
-    let system: u32 = fields.next()?.parse().ok()?;
-    Some(f64::from(user + system) / 100.0)
 }
 
 /// Starts the server several times and returns the median time to the first response.
@@ -190,13 +176,6 @@ fn distinct_crates(tree: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn children_time_is_parsed_after_the_name() {
-        let stat = "7 (a (b) c) S 1 7 7 0 -1 4194560 1 2 3 4 11 12 1300 214 20 0 1 0 5 6 7";
-        assert_eq!(children_time(stat), Some(15.14));
-        assert_eq!(children_time("7 (a) S 1"), None);
-    }
 
     #[test]
     fn repeated_crate_counts_once() {

@@ -11,6 +11,7 @@ mod package;
 mod page;
 mod peers;
 mod plots;
+mod processor_time;
 mod programs;
 mod releases;
 mod steps;
