@@ -35,7 +35,8 @@ const USAGE: &str = "usage: cargo xtask <task>
   docs options
           write the reference of options and limits from the documentation of the code
   first-hour
-          do what the page `getting_started` says, from an empty directory to a response, and print the times
+          do what the page `getting_started` says, from an empty directory to a response, then install a new server in
+          a host, and print the times
   conformance server|client|authorization
           install the official suite and run it with toolwire's server, client or authorization server
   bench   compare toolwire with its peers; `bench peers --help` lists the options;
