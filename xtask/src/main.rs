@@ -34,6 +34,8 @@ const USAGE: &str = "usage: cargo xtask <task>
           rewrite links of guides that are Rust paths, so that they also work on code hosts and on the site
   docs options
           write the reference of options and limits from the documentation of the code
+  docs recording
+          run the first session of `docs/tour.md` and draw it as the picture of a terminal
   first-hour
           do what the page `getting_started` says, from an empty directory to a response, then install a new server in
           a host, and print the times
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         }
         ["docs", "links"] => docs::rewrite_links(&root),
         ["docs", "options"] => docs::write_options(&root),
+        ["docs", "recording"] => docs::record(&root),
         ["first-hour"] => first_hour::run_page(&root),
         [
             "conformance",

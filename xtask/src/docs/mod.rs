@@ -9,6 +9,7 @@ mod item_links;
 pub(crate) mod markdown;
 mod options;
 mod page_list;
+mod recording;
 mod reference;
 mod site_links;
 mod staging;
@@ -22,6 +23,7 @@ use self::item_links::{Documentation, GuideDirectory, is_item_address};
 use self::markdown::Document;
 pub(crate) use self::options::write as write_options;
 use self::page_list::{LIST, PageList};
+pub(crate) use self::recording::record;
 use crate::page;
 use crate::peers::{self, Toolchain};
 use crate::plots;
@@ -93,6 +95,7 @@ fn check_files(root: &Path) -> Outcome {
     let mut findings = host_links::check(root, &files);
     findings.extend(reference::check(root)?);
     findings.extend(plots::check(root)?);
+    findings.extend(recording::check(root)?);
     findings.extend(options::check(root)?);
     for page in list.pages() {
         match files.get(&page.source) {
