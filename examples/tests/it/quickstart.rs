@@ -23,6 +23,16 @@ fn readme_shows_the_tested_program() {
 }
 
 #[test]
+fn getting_started_shows_the_tested_program() {
+    let guide = read("../crates/toolwire/src/guide/getting_started.md");
+    let (_, from_block) = guide
+        .split_once("<!-- write: src/main.rs -->\n```no_run\n")
+        .unwrap();
+    let (block, _) = from_block.split_once("```").unwrap();
+    assert_eq!(block, read("examples/quickstart.rs"));
+}
+
+#[test]
 fn first_server_is_short() {
     let program = read("examples/quickstart.rs");
     let is_code = |line: &&str| {
