@@ -19,6 +19,8 @@ mod demo_arguments;
 mod dev;
 mod dev_arguments;
 mod doctor_arguments;
+#[cfg(all(test, feature = "events", feature = "otel"))]
+mod documented_commands;
 mod elicitation;
 #[cfg(feature = "events")]
 mod event_arguments;
