@@ -23,7 +23,7 @@ use crate::proxy_arguments::{PROXY_HELP, PROXY_TIMEOUT_HELP, Proxy};
 use crate::publish_arguments::{PUBLISH_HELP, Publish};
 use crate::record_arguments::{RECORD_HELP, RecordOptions};
 use crate::replay_arguments::{REPLAY_HELP, Replay};
-use crate::request_arguments::{Call, Complete, Listen, Plain, Prompt, Read, Resources};
+use crate::request_arguments::{ArgumentRequest, Call, Complete, Listen, Plain, Read, Resources};
 use crate::server_list_arguments::Servers;
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
@@ -98,7 +98,7 @@ pub(crate) enum Command {
         override_usage = "toolwire prompt [OPTIONS] <SERVER> <PROMPT> [ARGUMENT]...\n       toolwire prompt [OPTIONS] <PROMPT> [ARGUMENT]... -- <COMMAND>..."
     )]
     #[command(after_help = format!("{ARGUMENT_HELP}\n\n{SERVER_HELP}"))]
-    Prompt(Prompt),
+    Prompt(ArgumentRequest),
     /// List completions for an argument of a prompt or a resource template
     #[command(
         override_usage = "toolwire complete [OPTIONS] <SERVER> <PROMPT|TEMPLATE>\n           [KNOWN=VALUE]... <NAME=TYPED>\n       toolwire complete [OPTIONS] <PROMPT|TEMPLATE>\n           [KNOWN=VALUE]... <NAME=TYPED> -- <COMMAND>..."
@@ -257,7 +257,7 @@ impl Command {
             | Self::Tools(command)
             | Self::Prompts(command)
             | Self::Ping(command) => &command.server,
-            Self::Call(command) => &command.server,
+            Self::Call(command) => &command.request.server,
             Self::Dev(command) => &command.server,
             Self::Inspect(command) => &command.server,
             Self::Install(command) => &command.server,

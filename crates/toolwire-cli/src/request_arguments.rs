@@ -32,8 +32,9 @@ pub(crate) struct Plain {
     pub(crate) server: Server,
 }
 
+/// A request with arguments, for a tool or a prompt.
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub(crate) struct ArgumentRequest {
     #[command(flatten)]
     pub(crate) server: Server,
     #[command(flatten)]
@@ -41,6 +42,12 @@ pub(crate) struct Call {
     /// All arguments as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    #[command(flatten)]
+    pub(crate) request: ArgumentRequest,
     /// Save images, audio and other binary content to this file; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -68,17 +75,6 @@ pub(crate) struct Read {
     /// Save the contents to this file; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Prompt {
-    #[command(flatten)]
-    pub(crate) server: Server,
-    #[command(flatten)]
-    pub(crate) input: InputOptions,
-    /// All arguments as a JSON object
-    #[arg(long, value_name = "JSON")]
-    pub(crate) args: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -90,7 +90,8 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
         Command::Call(call) => {
             let plan = |words| CallPlan::new(&call, words);
             let run = async |session: &Session, plan: CallPlan| plan.run(session).await;
-            with_client(&call.server, Some(&call.input), screen, plan, run).await
+            let request = &call.request;
+            with_client(&request.server, Some(&request.input), screen, plan, run).await
         }
         Command::Task(task) => dispatch_task(task, screen).await,
         Command::Dev(arguments) => dev(&arguments, screen).await,
@@ -99,10 +100,11 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
         #[cfg(feature = "events")]
         Command::Events(events) => dispatch_events(events, screen).await,
         Command::View(View::Open(mut open)) => {
-            open.server.shows_views = true;
+            open.request.server.shows_views = true;
             let plan = |words| ViewPlan::new(&open, words);
             let run = async |session: &Session, plan: ViewPlan| plan.run(session).await;
-            with_client(&open.server, Some(&open.input), screen, plan, run).await
+            let request = &open.request;
+            with_client(&request.server, Some(&request.input), screen, plan, run).await
         }
         Command::View(View::Bundle(bundle)) => commands::bundle_view(&bundle, screen),
         Command::Read(read) => {

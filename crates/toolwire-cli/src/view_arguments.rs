@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::connection_arguments::Server;
 use crate::help_texts::{ARGUMENT_HELP, SERVER_HELP};
-use crate::request_arguments::InputOptions;
+use crate::request_arguments::ArgumentRequest;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum View {
@@ -24,7 +24,7 @@ impl View {
     /// Returns the output options of the command, or `None` if it has none.
     pub(crate) fn server(&self) -> Option<&Server> {
         match self {
-            Self::Open(command) => Some(&command.server),
+            Self::Open(command) => Some(&command.request.server),
             Self::Bundle(_) => None,
         }
     }
@@ -43,12 +43,7 @@ pub(crate) struct Bundle {
 #[derive(Debug, Args)]
 pub(crate) struct Open {
     #[command(flatten)]
-    pub(crate) server: Server,
-    #[command(flatten)]
-    pub(crate) input: InputOptions,
-    /// All arguments as a JSON object
-    #[arg(long, value_name = "JSON")]
-    pub(crate) args: Option<String>,
+    pub(crate) request: ArgumentRequest,
     /// Only print the address, and do not open the browser
     #[arg(long)]
     pub(crate) no_browser: bool,

@@ -29,7 +29,7 @@ impl CallPlan {
         let (tool, rest) = first_and_rest(words, "tool", "toolwire call SERVER TOOL name=value")?;
         Ok(Self {
             tool,
-            given: ParsedArguments::read(call.args.as_deref(), &rest)?,
+            given: ParsedArguments::read(call.request.args.as_deref(), &rest)?,
             output: call.output.clone(),
             as_task: call.task,
         })

@@ -7,7 +7,7 @@ use toolwire_proto::similar_names::similar;
 use crate::commands::call::missing_arguments;
 use crate::commands::{Session, failed, first_and_rest, is_unknown_method};
 use crate::failure::{Exit, Failure};
-use crate::request_arguments;
+use crate::request_arguments::ArgumentRequest;
 use crate::show::{self, Style};
 use crate::tool_arguments::{ParsedArguments, missing, strings};
 
@@ -52,10 +52,7 @@ pub(crate) struct PromptPlan {
 }
 
 impl PromptPlan {
-    pub(crate) fn new(
-        prompt: &request_arguments::Prompt,
-        words: Vec<String>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(prompt: &ArgumentRequest, words: Vec<String>) -> Result<Self, Failure> {
         let example = "toolwire prompt SERVER PROMPT name=value";
         let (name, rest) = first_and_rest(words, "prompt", example)?;
         Ok(Self {

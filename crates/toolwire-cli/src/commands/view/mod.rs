@@ -50,7 +50,7 @@ impl ViewPlan {
         let (tool, rest) = first_and_rest(words, "tool", example)?;
         Ok(Self {
             tool,
-            given: ParsedArguments::read(open.args.as_deref(), &rest)?,
+            given: ParsedArguments::read(open.request.args.as_deref(), &rest)?,
             may_open_browser: !open.no_browser,
         })
     }
