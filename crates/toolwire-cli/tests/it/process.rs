@@ -57,6 +57,20 @@ fn client_capabilities() -> Value {
     json!({"elicitation": {}, "sampling": {}})
 }
 
+/// Starts a command, and returns the JSON of the first line that it prints. It ends when it is dropped.
+pub(crate) async fn start_and_read_line(mut command: Command) -> (Child, Value) {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true);
+    let mut child = command.spawn().expect("the command starts");
+    let stdout = child.stdout.take().expect("standard output is piped");
+    let line = within(BufReader::new(stdout).lines().next_line()).await;
+    let line = line.expect("standard output is UTF-8").expect("a line");
+    (child, serde_json::from_str(&line).expect("JSON"))
+}
+
 /// Returns `toolwire` with these arguments, independent of the environment of the tests.
 pub(crate) fn toolwire(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolwire"));

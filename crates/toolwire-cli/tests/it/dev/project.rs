@@ -2,16 +2,14 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::inspect::InspectCommand;
-use crate::process::{Demo, Era, toolwire, within};
+use crate::process::{Demo, Era, start_and_read_line, toolwire, within};
 
 /// Builds the server: a line with `broken` is an error. The running script is replaced and not written to. A file `hold`
 /// stops the build after it has read the sources.
@@ -180,17 +178,8 @@ pub(super) struct DevCommand {
 
 impl DevCommand {
     pub(super) async fn start(directory: &Path, arguments: &[&str]) -> Self {
-        let mut command = dev(directory, arguments);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .kill_on_drop(true);
-        let mut child = command.spawn().expect("the command starts");
-        let stdout = child.stdout.take().expect("standard output is piped");
-        let line = within(BufReader::new(stdout).lines().next_line()).await;
-        let line = line.expect("standard output is UTF-8").expect("a line");
-        let printed: Value = serde_json::from_str(&line).expect("JSON");
+        let command = dev(directory, arguments);
+        let (child, printed) = start_and_read_line(command).await;
         Self {
             page: page_of(&printed),
             mcp: printed["mcp"].as_str().expect("an address").to_owned(),

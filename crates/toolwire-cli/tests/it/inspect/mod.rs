@@ -6,14 +6,12 @@ mod many_tools;
 mod records;
 mod rejected;
 
-use std::process::Stdio;
-
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-use crate::process::{toolwire, within};
+use crate::process::{start_and_read_line, toolwire, within};
 
 /// The command that starts the demo server.
 const DEMO: [&str; 4] = ["--", env!("CARGO_BIN_EXE_toolwire"), "demo", "--stdio"];
@@ -39,17 +37,8 @@ impl InspectCommand {
     pub(crate) const WORDS: [&str; 4] = ["inspect", "--json", "--listen", "127.0.0.1:0"];
 
     /// Starts a command that begins with these words.
-    pub(crate) async fn start_command(mut command: Command) -> Self {
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .kill_on_drop(true);
-        let mut child = command.spawn().expect("the command starts");
-        let stdout = child.stdout.take().expect("standard output is piped");
-        let line = within(BufReader::new(stdout).lines().next_line()).await;
-        let line = line.expect("standard output is UTF-8").expect("a line");
-        let printed: Value = serde_json::from_str(&line).expect("JSON");
+    pub(crate) async fn start_command(command: Command) -> Self {
+        let (child, printed) = start_and_read_line(command).await;
         let text = |name: &str| printed[name].as_str().expect("a text").to_owned();
         Self {
             url: text("url"),
