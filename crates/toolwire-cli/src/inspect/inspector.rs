@@ -215,9 +215,10 @@ impl Inspector {
         self.log.note(text);
     }
 
-    /// Adds a line of a server's standard error to the log.
+    /// Adds a line of a server's standard error to the log and to the records.
     pub(crate) fn stderr(&self, line: &str) {
         self.log.stderr(line);
+        self.recordings.stderr(line);
     }
 
     /// Returns the connected client.

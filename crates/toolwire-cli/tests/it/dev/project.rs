@@ -48,7 +48,7 @@ while IFS= read -r line; do
       echo > waiting
       while [ ! -e go ]; do sleep 0.05; done
       text $tool ;;
-    *'"method":"tools/call"'*) text $tool ;;
+    *'"method":"tools/call"'*) echo "called $tool" >&2; text $tool ;;
     *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
   esac
 done

@@ -131,6 +131,26 @@ async fn subscriptions_are_made_again_at_the_new_server() {
 }
 
 #[tokio::test]
+async fn record_of_the_page_contains_standard_error() {
+    let project = Project::new();
+    let (mut client, page) = start_with_client(&project, Era::Modern).await;
+    until_connected(&page).await;
+    page.set_recording(true).await;
+    assert_eq!(client.call_text("first", json!({})).await, "first");
+    // The line may arrive after the response.
+    within(async {
+        while !page.record().await.contains("called first") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    let record = page.record().await;
+    let line = record.lines().find(|line| line.contains("called first"));
+    let line: Value = serde_json::from_str(line.expect("a line")).expect("JSON");
+    assert_eq!(line["kind"], "stderr", "{line}");
+}
+
+#[tokio::test]
 async fn server_that_ends_by_itself_is_started_again() {
     let project = Project::new();
     let (mut client, page) = start_with_client(&project, Era::Modern).await;

@@ -98,6 +98,21 @@ impl InspectCommand {
         outcome
     }
 
+    /// Starts or stops the record of the page. Returns the status and the JSON of the response.
+    pub(crate) async fn set_recording(&self, is_running: bool) -> (u16, Value) {
+        let body = json!({ "running": is_running });
+        self.request("POST", "/api/record", Some(&body)).await
+    }
+
+    /// Returns the record of the page.
+    pub(crate) async fn record(&self) -> String {
+        let token = format!("Authorization: Bearer {}", self.token);
+        let response = self.send("GET", "/api/record", &[&token], None).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        assert!(response.headers.contains("content-security-policy"));
+        String::from_utf8(response.body).expect("UTF-8")
+    }
+
     /// Sends a request with these headers.
     pub(crate) async fn send(
         &self,

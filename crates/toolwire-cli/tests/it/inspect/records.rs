@@ -8,33 +8,23 @@ use super::{DEMO, InspectCommand};
 use crate::client::TempDirectory;
 use crate::client::small_server::SmallServer;
 
-/// Sets whether the page records.
-async fn record(command: &InspectCommand, is_running: bool) -> (u16, Value) {
-    let body = json!({ "running": is_running });
-    command.request("POST", "/api/record", Some(&body)).await
-}
-
 #[tokio::test]
 async fn record_of_the_page_contains_headers_but_no_secrets() {
     let server = SmallServer::start(toolwire::Server::new("small", "1")).await;
     let secret = "canary-of-the-header";
     let header = format!("X-Key: {secret}");
     let command = InspectCommand::start(&[server.url(), "--header", &header]).await;
-    let (status, state) = record(&command, true).await;
+    let (status, state) = command.set_recording(true).await;
     assert_eq!((status, &state["record"]["running"]), (200, &json!(true)));
-    let (status, error) = record(&command, true).await;
+    let (status, error) = command.set_recording(true).await;
     assert_eq!(status, 400, "{error}");
     assert!(error.to_string().contains("stop it first"), "{error}");
     let password = "canary-of-the-password";
     let params = json!({"name": "any", "arguments": {"password": password}});
     let call = json!({"method": "tools/call", "params": params, "wait": true});
     command.request("POST", "/api/calls", Some(&call)).await;
-    record(&command, false).await;
-    let token = format!("Authorization: Bearer {}", command.token);
-    let response = command.send("GET", "/api/record", &[&token], None).await;
-    assert_eq!(response.status, 200);
-    assert!(response.headers.contains("content-security-policy"));
-    let text = String::from_utf8(response.body).expect("UTF-8");
+    command.set_recording(false).await;
+    let text = command.record().await;
     for part in ["\"mcplog\"", "\"kind\":\"http\"", "tools/call"] {
         assert!(text.contains(part), "no {part} in {text}");
     }
@@ -85,9 +75,9 @@ async fn comparison_asks_before_it_calls_a_tool_that_may_change_something() {
     assert!(error.to_string().contains("start one first"), "{error}");
     let (status, error) = compare(json!({"record": "{}\n"})).await;
     assert_eq!(status, 400, "{error}");
-    record(&command, true).await;
+    command.set_recording(true).await;
     command.call("bump", json!({})).await;
-    record(&command, false).await;
+    command.set_recording(false).await;
     let (_, asked) = compare(json!({})).await;
     assert_eq!(asked, json!({"mayChange": ["bump"]}));
     let (_, report) = compare(json!({"mayChange": true})).await;
@@ -114,7 +104,7 @@ async fn record_is_not_recorded_or_compared() {
         (&json!("ready"), &json!(7))
     );
     assert_eq!(command.get("/api/account").await, json!({"kind": "none"}));
-    let (status, error) = record(&command, true).await;
+    let (status, error) = command.set_recording(true).await;
     assert_eq!(status, 400, "{error}");
     let (status, error) = command
         .request("POST", "/api/compare", Some(&json!({})))
