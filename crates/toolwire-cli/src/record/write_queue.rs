@@ -169,7 +169,7 @@ impl WriteQueue {
         if queued_bytes > self.limits.queued_bytes
             || state.queued_entries >= self.limits.queued_entries
         {
-            self.fail(state, "the disk is slower than the messages");
+            self.fail(state, "messages arrive faster than the disk can write them");
             return false;
         }
         state.bytes = bytes;
