@@ -42,7 +42,7 @@ async fn write(
 ) -> Result<(), SendError<Bytes>> {
     let mut events = inspector.events.receive();
     let mut newest = inspector.log.newest();
-    // PageEvents that were sent before this one are part of the state.
+    // The state contains everything before the first event that `events` receives.
     send.send(event("state", &inspector.state().to_string()))
         .await?;
     loop {
