@@ -14,14 +14,21 @@ const require = createRequire(import.meta.url);
 const STEP_MS = 60_000;
 
 /** The sizes in CSS pixels: a phone, a desktop, and the desktop at a zoom of 200 %, which has two pixels per CSS pixel. */
-export const SIZES = [
-  { name: "360px", width: 360, height: 740, scale: 1, colours: ["light"] },
-  { name: "1280px", width: 1280, height: 800, scale: 1, colours: ["light", "dark"] },
-  { name: "zoom", width: 640, height: 400, scale: 2, colours: ["light"] },
-];
+const SIZES = {
+  "360px": { width: 360, height: 740, scale: 1 },
+  "1280px": { width: 1280, height: 800, scale: 1 },
+  zoom: { width: 640, height: 400, scale: 2 },
+};
+
+/** The sizes and colours of the checks by era. Together, each size has both colours. */
+export const APPEARANCES = {
+  modern: [["360px", "light"], ["1280px", "light"], ["1280px", "dark"], ["zoom", "light"]],
+  legacy: [["360px", "dark"], ["zoom", "dark"]],
+};
 
 /** Gives the window a size and a zoom. */
-export async function resize(page, { width, height, scale }) {
+export async function resize(page, name) {
+  const { width, height, scale } = SIZES[name];
   // The size of the context comes first, because it replaces the zoom.
   await page.setViewportSize({ width, height });
   const session = await page.context().newCDPSession(page);

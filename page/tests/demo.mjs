@@ -1,7 +1,7 @@
 // The page with `toolwire demo`, in one era.
 
 import { execFileSync } from "node:child_process";
-import { SIZES, accessible, check, containsValue, ensure, environment, equal, fits, hasValue, open, picture, resize, select, show } from "./browser.mjs";
+import { APPEARANCES, accessible, check, containsValue, ensure, environment, equal, fits, hasValue, open, picture, resize, select, show } from "./browser.mjs";
 import { recordChecks } from "./record.mjs";
 
 export async function demo(browser, url, era) {
@@ -211,24 +211,21 @@ export async function demo(browser, url, era) {
 
   await recordChecks(browser, page);
 
-  // Zoom and colours do not depend on the era.
-  for (const size of era === "modern" ? SIZES : SIZES.slice(0, 2)) {
-    for (const colours of era === "modern" ? size.colours : ["light"]) {
-      await check(`accessible_${size.name}_${colours}`, async () => {
-        await resize(page, size);
-        await page.emulateMedia({ colorScheme: colours });
-        for (const view of ["Tools", "Prompts", "Resources", "Templates", "Log", "Record", "Settings"]) {
-          await show(page, view);
-          await accessible(page, `${view} at ${size.name} ${colours}`);
-          await fits(page, `${view} at ${size.name}`);
-          const back = page.getByRole("button", { name: /^← / });
-          if ((await back.count()) > 0 && (await back.first().isVisible())) {
-            await back.first().click();
-            await accessible(page, `the list of ${view} at ${size.name} ${colours}`);
-          }
+  for (const [size, colours] of APPEARANCES[era]) {
+    await check(`accessible_${size}_${colours}`, async () => {
+      await resize(page, size);
+      await page.emulateMedia({ colorScheme: colours });
+      for (const view of ["Tools", "Prompts", "Resources", "Templates", "Log", "Record", "Settings"]) {
+        await show(page, view);
+        await accessible(page, `${view} at ${size} ${colours}`);
+        await fits(page, `${view} at ${size}`);
+        const back = page.getByRole("button", { name: /^← / });
+        if ((await back.count()) > 0 && (await back.first().isVisible())) {
+          await back.first().click();
+          await accessible(page, `the list of ${view} at ${size} ${colours}`);
         }
-      });
-    }
+      }
+    });
   }
 
   await check("no_violation_of_the_policy", async () => equal(problems, []));
