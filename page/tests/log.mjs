@@ -27,6 +27,7 @@ async function measure(browser, path, count) {
   await show(page, "Log");
   await page.getByText(`${count} of ${count} entries`).waitFor();
   ensure((await page.getByRole("option").count()) < 80, "too many rows");
+  const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
   const scroll = await page.getByRole("listbox", { name: "Log entries" }).evaluate(async (list) => {
     const times = [];
     for (let part = 0; part < 12; part++) {
@@ -51,7 +52,7 @@ async function measure(browser, path, count) {
   equal(problems, []);
   await context.close();
   command.end();
-  return { scroll, filter };
+  return { scroll, filter, nodes };
 }
 
 export async function logChecks(browser) {
@@ -60,6 +61,7 @@ export async function logChecks(browser) {
     const few = await measure(browser, join(directory, "few.mcplog"), 1000);
     const many = await measure(browser, join(directory, "many.mcplog"), 100_000);
     rmSync(directory, { recursive: true });
+    ensure(many.nodes < 2 * few.nodes, `${many.nodes} and ${few.nodes} elements`);
     for (const what of ["scroll", "filter"]) {
       ensure(many[what] < 10 * Math.max(few[what], 1), `${what}: ${many[what]} ms and ${few[what]} ms`);
     }
