@@ -9,6 +9,7 @@ import { ItemsView } from "./views/items_view";
 import { LogView } from "./views/log_view";
 import { RecordView } from "./views/record_view";
 import { SettingsView } from "./views/settings_view";
+import { Boundary } from "./widgets/boundary";
 import { Palette } from "./widgets/palette";
 
 const VIEWS: { name: View; label: string; count?: () => number }[] = [
@@ -65,9 +66,15 @@ export function App() {
       </nav>
       <main>
         <Problem />
-        <BuildPanel />
-        <InputsPanel />
-        <Current />
+        <Boundary name="The build">
+          <BuildPanel />
+        </Boundary>
+        <Boundary name="The input requests">
+          <InputsPanel />
+        </Boundary>
+        <Boundary key={view.value} name="This view">
+          <Current />
+        </Boundary>
       </main>
       <p class="visually-hidden" role="status" aria-live="polite">
         {announcement.value}

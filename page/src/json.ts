@@ -33,9 +33,6 @@ export function parse(text: string): Json {
   return JSON.parse(text, reviver as (name: string, value: unknown) => unknown) as Json;
 }
 
-/** Copies a value. */
-export const clone = (value: Json): Json => parse(JSON.stringify(value));
-
 export function format(value: Json | undefined): string {
   return value === undefined ? "" : JSON.stringify(value, null, 2);
 }

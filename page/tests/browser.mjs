@@ -1,10 +1,12 @@
 // What the checks of the page have in common. Each check prints one line of JSON: `{"check": name, "ok": true}`.
 
+import { build } from "esbuild";
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -97,6 +99,14 @@ export async function inspect(...words) {
     return { url: JSON.parse(line).url, end: () => child.kill() };
   }
   throw new Error("the command printed no address");
+}
+
+/** Returns the names that a script with imports from the sources of the page exports. */
+export async function bundled(script) {
+  const resolveDir = fileURLToPath(new URL("../src", import.meta.url));
+  const stdin = { contents: script, resolveDir, loader: "ts" };
+  const { outputFiles } = await build({ stdin, bundle: true, write: false, format: "esm", target: "es2022" });
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
 /** The name of the page under test, before the names of its checks. */

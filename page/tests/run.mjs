@@ -3,10 +3,20 @@
 import { inScope, launch } from "./browser.mjs";
 import { demo } from "./demo.mjs";
 import { foreign } from "./foreign.mjs";
+import { hostile } from "./hostile.mjs";
 import { logChecks } from "./log.mjs";
 import { many } from "./many.mjs";
+import { schemaChecks } from "./schema.mjs";
 
-const PAGES = { modern: demo, legacy: demo, many, foreign, log: logChecks };
+const PAGES = {
+  schema: schemaChecks,
+  modern: demo,
+  legacy: demo,
+  many,
+  hostile,
+  foreign,
+  log: logChecks,
+};
 
 const addresses = JSON.parse(process.argv[2]);
 const browser = await launch();

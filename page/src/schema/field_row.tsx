@@ -3,12 +3,12 @@
 import type { ComponentChildren } from "preact";
 import { numberText, type Json } from "../json";
 import { plainLine, plainText } from "../plain_text";
-import type { Schema } from "./resolve";
+import type { Schema, SchemaRoot } from "./limits";
 
 export interface FieldProps {
   label: string;
   schema: Json | undefined;
-  root: Schema;
+  root: SchemaRoot;
   value: Json;
   onChange: (value: Json) => void;
   required?: boolean;

@@ -4,12 +4,14 @@ import { useId } from "preact/hooks";
 import { equal, isObject, type Json, type JsonObject } from "../json";
 import { plainLine, plainText } from "../plain_text";
 import { Row, hintOf, type FieldProps, type Resolved } from "./field_row";
-import { asArray, asObject, choicesOf, initialValue, resolve, typesOf, variantLabel, variantsOf, type Schema } from "./resolve";
+import { checkDepth, type Schema, type SchemaRoot } from "./limits";
+import { asArray, asObject, choicesOf, initialValue, resolve, typesOf, variantLabel, variantsOf } from "./resolve";
 import { BooleanField, ChoiceField, NumberField, OtherField, TextField } from "./simple_fields";
 import { matches } from "./validate";
 
-/** One value of a form. */
+/** One value of a form. Throws a SchemaLimitError if its schema or the whole form is beyond a limit. */
 export function Field(props: FieldProps) {
+  checkDepth(props.depth ?? 0);
   const schema = resolve(props.schema, props.root);
   const choices = choicesOf(schema, props.root);
   if (choices) return <ChoiceField {...props} schema={schema} />;
@@ -42,10 +44,7 @@ export function Field(props: FieldProps) {
 function VariantField(props: Resolved & { variants: Schema[] }) {
   const id = useId();
   const { variants, root, value } = props;
-  const byType = variants.findIndex((one) => matches(value, { type: typesOf(one) }, root));
-  const exact = variants.findIndex((one) => matches(value, one, root));
-  const tagged = variants.findIndex((one) => hasTags(value, one));
-  const chosen = [exact, tagged, byType].find((index) => index >= 0) ?? -1;
+  const chosen = variantOf(value, variants, root);
   const variant = variants[chosen];
   const control = (
     <>
@@ -77,6 +76,21 @@ function VariantField(props: Resolved & { variants: Schema[] }) {
     </>
   );
   return <Row {...props} id={id} control={control} />;
+}
+
+/** Returns the position of the variant that the value has: by the whole schema, by its tags, or by its type. Otherwise -1. */
+function variantOf(value: Json, variants: Schema[], root: SchemaRoot): number {
+  for (const one of variants) root.count(Object.keys(asObject(one.properties)).length);
+  const rules = [
+    (one: Schema) => matches(value, one, root),
+    (one: Schema) => hasTags(value, one),
+    (one: Schema) => matches(value, { type: typesOf(one) }, root),
+  ];
+  for (const rule of rules) {
+    const found = variants.findIndex(rule);
+    if (found >= 0) return found;
+  }
+  return -1;
 }
 
 /** Returns true if the value has all members of the variant that have only one possible value. */
@@ -120,14 +134,14 @@ function ObjectField(props: Resolved) {
 
 function Members(props: {
   schema: Schema;
-  root: Schema;
+  root: SchemaRoot;
   value: JsonObject;
   onChange: (value: Json) => void;
   depth: number;
 }) {
   const { schema, root, value, onChange, depth } = props;
   const properties = asObject(schema.properties);
-  const required = asArray(schema.required);
+  const required = new Set(asArray(schema.required));
   const others = Object.keys(value).filter((name) => !Object.hasOwn(properties, name));
   const set = (name: string, member: Json) => onChange({ ...value, [name]: member });
   const remove = (name: string) => {
@@ -145,7 +159,7 @@ function Members(props: {
             <div class="field absent" key={name}>
               <span class="label">
                 {plainLine(label)}
-                {required.includes(name) && <span class="required"> (required)</span>}
+                {required.has(name) && <span class="required"> (required)</span>}
               </span>
               <button
                 type="button"
@@ -166,9 +180,9 @@ function Members(props: {
             schema={member}
             root={root}
             value={value[name] as Json}
-            required={required.includes(name)}
+            required={required.has(name)}
             onChange={(next) => set(name, next)}
-            onRemove={required.includes(name) ? undefined : () => remove(name)}
+            onRemove={required.has(name) ? undefined : () => remove(name)}
             depth={depth + 1}
           />
         );

@@ -1,25 +1,42 @@
 // Checks a value against the common keywords of JSON Schema. Other keywords are not checked.
 
 import { equal, isObject, isRawNumber, numberText, type Json } from "../json";
-import { asArray, asObject, resolve, typesOf, type Schema } from "./resolve";
+import { SchemaLimitError, SchemaRoot, checkDepth, type Schema } from "./limits";
+import { asArray, asObject, resolve, typesOf } from "./resolve";
 
 export interface Violation {
   path: string;
   message: string;
 }
 
-/** The maximum number of violations that are reported, and the maximum depth of a value that is checked. */
-const MAX_VIOLATIONS = 20;
-const MAX_DEPTH = 64;
-
-export function validate(value: Json | undefined, schema: Json | undefined, root: Schema): Violation[] {
-  const found: Violation[] = [];
-  check(value, schema, root, "", found, 0);
-  return found;
+/** The outcome of a check. */
+export interface Checked {
+  violations: Violation[];
+  /** Why the value cannot be checked: the schema or the value is beyond a limit. */
+  problem?: string;
 }
 
-export const matches = (value: Json | undefined, schema: Schema, root: Schema): boolean =>
-  validate(value, schema, root).length === 0;
+/** The maximum number of violations that are reported. */
+const MAX_VIOLATIONS = 20;
+
+/** Checks a value. */
+export function validate(value: Json | undefined, schema: Schema): Checked {
+  const violations: Violation[] = [];
+  try {
+    check(value, schema, new SchemaRoot(schema), "", violations, 0);
+  } catch (error) {
+    if (error instanceof SchemaLimitError) return { violations: [], problem: error.message };
+    throw error;
+  }
+  return { violations };
+}
+
+/** Returns true if the value has no violations. Throws a SchemaLimitError if it cannot be checked. */
+export function matches(value: Json | undefined, schema: Json, root: SchemaRoot, depth = 0): boolean {
+  const found: Violation[] = [];
+  check(value, schema, root, "", found, depth);
+  return found.length === 0;
+}
 
 function typeOf(value: Json | undefined): string {
   if (value === null) return "null";
@@ -39,12 +56,13 @@ function hasType(value: Json | undefined, type: string): boolean {
 function check(
   value: Json | undefined,
   given: Json | undefined,
-  root: Schema,
+  root: SchemaRoot,
   path: string,
   found: Violation[],
   depth: number,
 ): void {
-  if (found.length >= MAX_VIOLATIONS || depth > MAX_DEPTH) return;
+  if (found.length >= MAX_VIOLATIONS) return;
+  checkDepth(depth);
   const fail = (message: string) => found.push({ path: path || "/", message });
   if (given === false) {
     fail("is not permitted");
@@ -52,13 +70,14 @@ function check(
   }
   const schema = resolve(given, root);
   const types = schema.type === undefined ? [] : typesOf(schema);
+  root.count(types.length + asArray(schema.enum).length + asArray(schema.required).length);
   if (types.length > 0 && !types.some((type) => hasType(value, type))) {
     fail(`is ${typeOf(value)}, not ${types.join(" or ")}`);
     return;
   }
   if (Array.isArray(schema.enum) && !schema.enum.some((one) => equal(one, value))) fail("is not one of the values");
   if ("const" in schema && !equal(schema.const, value)) fail(`is not ${JSON.stringify(schema.const)}`);
-  const branches = (keyword: string) => asArray(schema[keyword]).filter((one) => branchMatches(value, one, root, depth));
+  const branches = (keyword: string) => asArray(schema[keyword]).filter((one) => matches(value, one, root, depth + 1));
   if (Array.isArray(schema.anyOf) && branches("anyOf").length === 0) fail("matches no variant");
   if (Array.isArray(schema.oneOf)) {
     const count = branches("oneOf").length;
@@ -68,8 +87,8 @@ function check(
   if (typeof value === "string") checkString(value, schema, fail);
   if (Array.isArray(value)) checkArray(value, schema, root, path, found, fail, depth);
   if (isObject(value)) {
-    for (const name of asArray(schema.required).map(String)) {
-      if (!Object.hasOwn(value, name)) fail(`has no member \`${name}\``);
+    for (const name of asArray(schema.required)) {
+      if (typeof name === "string" && !Object.hasOwn(value, name)) fail(`has no member \`${name}\``);
     }
     const properties = asObject(schema.properties);
     for (const [name, member] of Object.entries(value)) {
@@ -78,12 +97,6 @@ function check(
       check(member, rule, root, `${path}/${name}`, found, depth + 1);
     }
   }
-}
-
-function branchMatches(value: Json | undefined, schema: Json, root: Schema, depth: number): boolean {
-  const found: Violation[] = [];
-  check(value, schema, root, "", found, depth + 1);
-  return found.length === 0;
 }
 
 function checkNumber(value: Json | undefined, schema: Schema, fail: (message: string) => void): void {
@@ -111,7 +124,7 @@ function checkString(value: string, schema: Schema, fail: (message: string) => v
 function checkArray(
   value: Json[],
   schema: Schema,
-  root: Schema,
+  root: SchemaRoot,
   path: string,
   found: Violation[],
   fail: (message: string) => void,

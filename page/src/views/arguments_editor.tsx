@@ -3,11 +3,9 @@
 import { signal, type Signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { type Json, type JsonObject } from "../json";
-import { plainLine } from "../plain_text";
-import { Field } from "../schema/form";
-import { initialValue, type Schema } from "../schema/resolve";
-import { validate } from "../schema/validate";
-import { JsonEditor } from "../widgets/json_editor";
+import { SchemaRoot, type Schema } from "../schema/limits";
+import { initialValue } from "../schema/resolve";
+import { SchemaForm, type EditMode } from "../schema/schema_form";
 
 /** The values by item, so that they are still there when the user returns to the item. */
 const values = new Map<string, Signal<Json>>();
@@ -16,7 +14,7 @@ const values = new Map<string, Signal<Json>>();
 export function argumentsOf(key: string, schema: Schema): Signal<Json> {
   let value = values.get(key);
   if (!value) {
-    value = signal(initialValue(schema, schema));
+    value = signal(initialValue(schema, new SchemaRoot(schema)));
     values.set(key, value);
   }
   return value;
@@ -28,10 +26,15 @@ export function ArgumentsEditor(props: {
   onValid: (valid: boolean) => void;
 }) {
   const { schema, value } = props;
-  const [mode, setMode] = useState<"form" | "json" | "both">(matchMedia("(min-width: 1100px)").matches ? "both" : "form");
-  const violations = validate(value.value, schema, schema);
+  const [mode, setMode] = useState<EditMode>(matchMedia("(min-width: 1100px)").matches ? "both" : "form");
+  /** Changes when the user starts again, so that the form is tried again. */
+  const [attempt, setAttempt] = useState(0);
   const change = (next: Json) => {
     value.value = next;
+  };
+  const reset = () => {
+    change(initialValue(schema, new SchemaRoot(schema)));
+    setAttempt(attempt + 1);
   };
   return (
     <div>
@@ -41,29 +44,19 @@ export function ArgumentsEditor(props: {
             {{ form: "Form", json: "JSON", both: "Both" }[one]}
           </button>
         ))}
-        <button type="button" class="small" onClick={() => change(initialValue(schema, schema))}>
+        <button type="button" class="small" onClick={reset}>
           Reset
         </button>
       </div>
-      <div class={`editors ${mode}`}>
-        {mode !== "json" && (
-          <div class="form">
-            <Field label="arguments" schema={schema} root={schema} value={value.value} onChange={change} />
-          </div>
-        )}
-        {mode !== "form" && (
-          <JsonEditor label="Arguments as JSON" value={value.value} onChange={change} onValid={props.onValid} />
-        )}
-      </div>
-      {violations.length > 0 && (
-        <ul class="warning" aria-label="Problems of the arguments">
-          {violations.map((one, index) => (
-            <li key={index}>
-              <code>{plainLine(one.path)}</code> {plainLine(one.message)}
-            </li>
-          ))}
-        </ul>
-      )}
+      <SchemaForm
+        key={attempt}
+        name="arguments"
+        schema={schema}
+        value={value.value}
+        onChange={change}
+        onValid={props.onValid}
+        mode={mode}
+      />
     </div>
   );
 }

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isObject, type Json, type JsonObject } from "../json";
 import { Field } from "../schema/form";
+import { SchemaRoot } from "../schema/limits";
 import { asArray } from "../schema/resolve";
 import { requestNow, state } from "../store";
 
@@ -48,7 +49,7 @@ export function CompletedField(props: {
     <Field
       label={label}
       schema={schema}
-      root={schema}
+      root={new SchemaRoot(schema)}
       required={props.required}
       value={value}
       onChange={(next) => props.onChange(String(next))}

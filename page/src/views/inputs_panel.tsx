@@ -6,9 +6,11 @@ import { isObject, type Json, type JsonObject } from "../json";
 import type { InputRequest } from "../model";
 import { plainLine, plainText } from "../plain_text";
 import { Field } from "../schema/form";
+import { SchemaRoot } from "../schema/limits";
 import { asArray, asObject, initialValue } from "../schema/resolve";
-import { validate } from "../schema/validate";
+import { SchemaForm } from "../schema/schema_form";
 import { calls, inputs, messageOf } from "../store";
+import { Boundary } from "../widgets/boundary";
 import { Conversation } from "../widgets/conversation";
 import { JsonTree } from "../widgets/json_tree";
 import { JsonEditor } from "../widgets/json_editor";
@@ -25,7 +27,9 @@ export function InputsPanel() {
         <section key={call ?? "none"} aria-label={call === undefined ? "Input requests without a call" : `Input requests of call ${call}`}>
           <CallHead id={call} />
           {ofCall.map((one) => (
-            <Input key={one.id} input={one} />
+            <Boundary key={one.id} name={`Input request ${one.id}`}>
+              <Input input={one} />
+            </Boundary>
           ))}
         </section>
       ))}
@@ -96,8 +100,8 @@ const MAX_EARLIER = 50;
 function FormInput({ input, respond }: Props) {
   const schema = asObject(input.params.requestedSchema);
   const key = JSON.stringify([input.params.message, schema]);
-  const [value, setValue] = useState<Json>(() => earlier.get(key) ?? initialValue(schema, schema));
-  const violations = validate(value, schema, schema);
+  const [value, setValue] = useState<Json>(() => earlier.get(key) ?? initialValue(schema, new SchemaRoot(schema)));
+  const [valid, setValid] = useState(true);
   const accept = () => {
     if (earlier.size >= MAX_EARLIER) earlier.clear();
     earlier.set(key, value);
@@ -107,19 +111,14 @@ function FormInput({ input, respond }: Props) {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        accept();
+        if (valid) accept();
       }}
     >
       <p class="prose">{plainText(String(input.params.message ?? ""))}</p>
       {earlier.has(key) && <p class="hint">Filled in with the last response.</p>}
-      <Field label="response" schema={schema} root={schema} value={value} onChange={setValue} />
-      {violations.length > 0 && (
-        <p class="warning">
-          <code>{violations[0]?.path}</code> {violations[0]?.message}
-        </p>
-      )}
+      <SchemaForm name="response" schema={schema} value={value} onChange={setValue} onValid={setValid} mode="form" />
       <div class="toolbar">
-        <button type="submit" class="primary">
+        <button type="submit" class="primary" disabled={!valid}>
           Accept
         </button>
         <Others respond={respond} />
@@ -179,7 +178,7 @@ function SamplingInput({ input, respond }: Props) {
         <Field
           label="Text of the response"
           schema={{ type: "string", contentMediaType: "text/plain" }}
-          root={{}}
+          root={new SchemaRoot({})}
           value={content.text}
           onChange={(text) => setValue({ ...(value as JsonObject), content: { ...content, text } })}
         />

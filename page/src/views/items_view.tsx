@@ -5,6 +5,7 @@ import { useMemo } from "preact/hooks";
 import type { Item, ListKind } from "../model";
 import { plainLine } from "../plain_text";
 import { keyOf, lists, loadList, selected } from "../store";
+import { Boundary } from "../widgets/boundary";
 import { WindowedList } from "../widgets/windowed_list";
 import { titleOf } from "./item_head";
 import { PromptView } from "./prompt_view";
@@ -102,7 +103,9 @@ export function ItemsView(props: { kind: ListKind }) {
       </section>
       <section class="details" aria-label="Selected item">
         {current ? (
-          <Selected key={current.key} kind={kind} item={current.item} />
+          <Boundary key={current.key} name="This item">
+            <Selected kind={kind} item={current.item} />
+          </Boundary>
         ) : (
           <p class="hint">Select an item of the list.</p>
         )}

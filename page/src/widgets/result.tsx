@@ -6,6 +6,7 @@ import type { CallOutcome } from "../model";
 import { plainLine, plainText } from "../plain_text";
 import { asArray } from "../schema/resolve";
 import { validate } from "../schema/validate";
+import { Boundary } from "./boundary";
 import { Conversation } from "./conversation";
 import { CopyButton } from "./copy_button";
 import { JsonTree } from "./json_tree";
@@ -42,7 +43,12 @@ export function Outcome(props: { outcome: CallOutcome; outputSchema?: Json | und
       </div>
       <Conversation inputs={outcome.inputs} />
       {outcome.error && <ErrorDetails error={outcome.error} />}
-      {result !== undefined && (raw ? <LongText text={format(result)} /> : <Result result={result} outputSchema={props.outputSchema} />)}
+      {result !== undefined && raw && <LongText text={format(result)} />}
+      {result !== undefined && !raw && (
+        <Boundary key={outcome.id} name="The result">
+          <Result result={result} outputSchema={props.outputSchema} />
+        </Boundary>
+      )}
     </section>
   );
 }
@@ -89,15 +95,17 @@ function Result(props: { result: Json; outputSchema?: Json | undefined }) {
 }
 
 function Structured(props: { value: Json; schema: Json | undefined }) {
-  const violations = useMemo(
-    () => (isObject(props.schema) ? validate(props.value, props.schema, props.schema) : undefined),
+  const checked = useMemo(
+    () => (isObject(props.schema) ? validate(props.value, props.schema) : undefined),
     [props.value, props.schema],
   );
+  const { violations, problem } = checked ?? {};
   return (
     <div class="content">
       <div class="toolbar">
         <span class="badge">structured content</span>
-        {violations?.length === 0 && <span class="ok">matches the output schema</span>}
+        {problem !== undefined && <span class="warning">not checked, because {plainLine(problem)}</span>}
+        {problem === undefined && violations?.length === 0 && <span class="ok">matches the output schema</span>}
         {violations && violations.length > 0 && <span class="error">violates the output schema</span>}
       </div>
       {violations && violations.length > 0 && (

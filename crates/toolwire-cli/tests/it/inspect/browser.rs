@@ -65,6 +65,23 @@ const MANY_CHECKS: [&str; 10] = [
     "no_violation_of_the_policy",
 ];
 
+/// The checks of `schema.mjs`.
+const SCHEMA_CHECKS: [&str; 4] = [
+    "depth_is_limited",
+    "steps_are_limited",
+    "endless_schemas_end",
+    "invalid_references_are_no_constraint",
+];
+
+/// The checks of `hostile.mjs`.
+const HOSTILE_CHECKS: [&str; 5] = [
+    "endless_schema_is_edited_as_json",
+    "invalid_pointer_is_no_constraint",
+    "failing_part_leaves_the_rest_of_the_page",
+    "names_in_an_input_request_are_plain_lines",
+    "no_violation_of_the_policy",
+];
+
 /// The checks of `foreign.mjs`.
 const FOREIGN_CHECKS: [&str; 4] = [
     "other_origin_reads_nothing",
@@ -94,7 +111,9 @@ async fn page_passes_all_checks() {
         ("legacy", &legacy.url, &legacy_checks),
         ("many", &many.url, &MANY_CHECKS),
         ("foreign", &foreign.url, &FOREIGN_CHECKS),
-        // These checks start their own commands.
+        // These checks need no command, or start their own ones.
+        ("schema", "", &SCHEMA_CHECKS),
+        ("hostile", "", &HOSTILE_CHECKS),
         ("log", "", &LOG_CHECKS),
     ];
     let expected = pages.iter().flat_map(|(page, _, checks)| {

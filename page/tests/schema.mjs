@@ -1,0 +1,67 @@
+// Schemas at the limits and beyond them, without a page.
+
+import { bundled, check, ensure, equal } from "./browser.mjs";
+
+export async function schemaChecks() {
+  const { MAX_DEPTH, MAX_STEPS, SchemaRoot, initialValue, resolve, validate } = await bundled(
+    'export * from "./schema/limits"; export * from "./schema/resolve"; export * from "./schema/validate";',
+  );
+  /** Returns a schema with this many references in a row, of which the last one refers to a string. */
+  const chain = (length) => {
+    const definitions = Object.fromEntries(
+      Array.from({ length }, (_, index) => [`d${index}`, index === length - 1 ? { type: "string" } : { $ref: `#/$defs/d${index + 1}` }]),
+    );
+    return { $ref: "#/$defs/d0", $defs: definitions };
+  };
+  /** Returns lists inside of each other. */
+  const nested = (depth) => (depth === 0 ? [] : [nested(depth - 1)]);
+  const problemOf = (value, schema) => validate(value, schema).problem;
+
+  await check("depth_is_limited", async () => {
+    equal(resolve(chain(MAX_DEPTH), new SchemaRoot(chain(MAX_DEPTH))).type, "string", "the last definition");
+    equal(problemOf("text", chain(MAX_DEPTH)), undefined);
+    const beyond = "the schema or the value is nested more than 64 levels deep";
+    equal(problemOf("text", chain(MAX_DEPTH + 1)), beyond);
+    const recursive = { type: "array", items: { $ref: "#" } };
+    equal(problemOf(nested(MAX_DEPTH), recursive), undefined);
+    equal(problemOf(nested(MAX_DEPTH + 1), recursive), beyond);
+  });
+
+  await check("steps_are_limited", async () => {
+    // The list is one step, and each item another one.
+    const items = (count) => validate(Array(count).fill(1), { items: {} }).problem;
+    equal(items(MAX_STEPS - 1), undefined);
+    equal(items(MAX_STEPS), "the schema or the value needs more than 200000 steps");
+  });
+
+  await check("endless_schemas_end", async () => {
+    const twice = (keyword) => ({ [keyword]: [{ $ref: "#" }, { $ref: "#" }] });
+    for (const schema of [{ $ref: "#" }, { allOf: [{ $ref: "#" }] }, twice("allOf"), twice("anyOf"), twice("oneOf")]) {
+      ensure(problemOf({}, schema) !== undefined, JSON.stringify(schema));
+      initialValue(schema, new SchemaRoot(schema));
+    }
+    // Each level doubles the number of schemas.
+    const levels = 30;
+    const doubling = (schemaOf) => {
+      const entries = Array.from({ length: levels }, (_, level) => {
+        const next = { $ref: `#/$defs/d${level + 1}` };
+        return [`d${level}`, level === levels - 1 ? {} : schemaOf([next, next])];
+      });
+      return { $ref: "#/$defs/d0", $defs: Object.fromEntries(entries) };
+    };
+    for (const keyword of ["allOf", "anyOf", "oneOf"]) {
+      const problem = problemOf({}, doubling((both) => ({ [keyword]: both })));
+      equal(problem, "the schema or the value needs more than 200000 steps", keyword);
+    }
+    const members = doubling(([a, b]) => ({ type: "object", properties: { a, b }, required: ["a", "b"] }));
+    equal(initialValue(members, new SchemaRoot(members)), {}, "value");
+  });
+
+  await check("invalid_references_are_no_constraint", async () => {
+    for (const reference of ["#/$defs/%", "#/$defs/%ff", "#/absent", "#absent", "https://example.com/schema"]) {
+      equal(validate(1, { $ref: reference, $defs: {} }), { violations: [] }, reference);
+    }
+    equal(validate(1, { $ref: "#/$defs/a%25b", $defs: { "a%b": { type: "string" } } }).violations.length, 1);
+    equal(validate({}, { type: [{ toString: 1 }], required: [{ toString: 1 }] }), { violations: [] });
+  });
+}
