@@ -1,7 +1,8 @@
 // The same request as a command, as an HTTP request, and in three languages.
 
-import { compact, format, type Json, type JsonObject } from "./json";
+import { compact, format, isObject, numberText, type Json, type JsonObject } from "./json";
 import type { State } from "./model";
+import { codePoint, escapeHidden } from "./plain_text";
 
 export interface Exchange {
   kind: "tools" | "prompts" | "resources";
@@ -40,12 +41,23 @@ export function snippets(exchange: Exchange, state: State): Snippet[] {
 /** The header of a legacy session, whose id is in a variable of the shell. */
 const SESSION_HEADER = "Mcp-Session-Id: $SESSION";
 
-/** Returns a word for a POSIX shell. */
+/** Returns a word for a POSIX shell. Hidden characters are written as bytes, because a terminal could obey them. */
 export function shellWord(text: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(text)) return text;
+  const quoted = (part: string) => `'${part.replaceAll("'", "'\\''")}'`;
+  const bytes = (character: string) =>
+    [...new TextEncoder().encode(character)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+  const isPlain = text === escapeHidden(text, bytes) && !/[\n\t]/.test(text);
+  if (isPlain) return quoted(text);
+  const format = escapeHidden(text.replaceAll("\\", "\\\\").replaceAll("%", "%%"), bytes).replace(/[\n\t]/g, bytes);
+  return `"$(printf ${quoted(format)})"`;
 }
 
 function command(exchange: Exchange, state: State): string {
+  // A server could name a tool like an option, and so change what the command does.
+  if (exchange.name.startsWith("-")) {
+    return "# The command takes a name that begins with - as an option. Copy the call in another form.";
+  }
   const words = ["toolwire", { tools: "call", prompts: "prompt", resources: "read" }[exchange.kind]];
   const { url, command } = state.target;
   if (url) words.push(url);
@@ -104,15 +116,49 @@ function headerValue(text: string): string {
   return `=?base64?${btoa(String.fromCharCode(...bytes))}?=`;
 }
 
-/** Returns a string literal that Rust, TypeScript and Python read alike. */
-const quoted = (text: string) =>
-  JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+/** Returns each part of a character as an escape sequence of JSON. */
+const jsonEscape = (character: string) =>
+  character.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 
+/** Returns a string literal that TypeScript and Python read alike. */
+const quoted = (text: string) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, jsonEscape);
+
+/** Returns a string literal of Rust. */
 function rustString(text: string): string {
+  const escaped = escapeHidden(text, codePoint);
+  if (escaped !== text) {
+    // Hidden characters need escape sequences, so the others do too.
+    return `"${escapeHidden(text.replaceAll("\\", "\\\\").replaceAll('"', '\\"'), codePoint)}"`;
+  }
   // A raw string needs more marks than the text contains in a row.
   const longest = Math.max(0, ...(text.match(/"#*/g) ?? []).map((run) => run.length));
   const marks = "#".repeat(longest);
   return text.includes('"') || text.includes("\\") ? `r${marks}"${text}"${marks}` : `"${text}"`;
+}
+
+/** Returns an expression of Rust with the arguments. */
+function rustArguments(value: JsonObject): string {
+  if (isPlainJson(value)) return `json!(${format(value).replaceAll("\n", "\n        ")})`;
+  return `serde_json::from_str::<serde_json::Value>(${rustString(compact(value))}).expect("valid JSON")`;
+}
+
+/** Returns true if `json!` of Rust reads the JSON. It has other escape sequences, and its integers have 32 bits. */
+function isPlainJson(value: Json): boolean {
+  const number = numberText(value);
+  if (number !== undefined) return /^-?\d{1,9}(\.\d{1,9})?$/.test(number);
+  if (typeof value === "string") {
+    const others = JSON.stringify(value).replace(/\\["\\nrt]/g, "");
+    return !others.includes("\\") && escapeHidden(value, () => "") === value;
+  }
+  if (Array.isArray(value)) return value.every(isPlainJson);
+  return !isObject(value) || Object.entries(value).every(([name, member]) => isPlainJson(name) && isPlainJson(member));
+}
+
+/** Returns the name of a test, which is an identifier of Rust. */
+function rustTestName(exchange: Exchange): string {
+  const words = exchange.name.toLowerCase().split(/[^a-z0-9]+/).filter(Boolean).join("_");
+  const action = { tools: "call", prompts: "prompt", resources: "read" }[exchange.kind];
+  return /^[a-z]/.test(words) ? `${words}_succeeds` : [action, words, "succeeds"].filter(Boolean).join("_");
 }
 
 function rust(exchange: Exchange, state: State): string {
@@ -121,22 +167,21 @@ function rust(exchange: Exchange, state: State): string {
   const connect = url
     ? `Client::connect(${rustString(url)}).await?`
     : `Client::spawn(ServerCommand::new(${rustString(program ?? "")}).args([${rest.map(rustString).join(", ")}])).await?`;
-  const json = format(exchange.arguments).replaceAll("\n", "\n        ");
-  const test = exchange.name.replace(/[^A-Za-z0-9]+/g, "_").toLowerCase();
+  const values = rustArguments(exchange.arguments);
   const call = {
-    tools: `let result = client.call_tool(${rustString(exchange.name)}, json!(${json})).await?;
+    tools: `let result = client.call_tool(${rustString(exchange.name)}, ${values}).await?;
     assert_ne!(result.is_error, Some(true), "{result:?}");`,
-    prompts: `let result = client.get_prompt(${rustString(exchange.name)}, json!(${json})).await?;
+    prompts: `let result = client.get_prompt(${rustString(exchange.name)}, ${values}).await?;
     assert!(!result.messages.is_empty());`,
     resources: `let result = client.read_resource(${rustString(exchange.name)}).await?;
     assert!(!result.contents.is_empty());`,
   }[exchange.kind];
   const imports = ["Client", ...(url ? [] : ["ServerCommand"])].join(", ");
-  const json_import = exchange.kind === "resources" ? "" : "use serde_json::json;\n";
-  return `${json_import}use toolwire::${url ? imports : `{${imports}}`};
+  const jsonImport = exchange.kind !== "resources" && values.startsWith("json!") ? "use serde_json::json;\n" : "";
+  return `${jsonImport}use toolwire::${url ? imports : `{${imports}}`};
 
 #[tokio::test]
-async fn ${test}_succeeds() -> Result<(), toolwire::Error> {
+async fn ${rustTestName(exchange)}() -> Result<(), toolwire::Error> {
     let client = ${connect};
     ${call}
     client.close().await;
@@ -159,7 +204,7 @@ function typescript(exchange: Exchange, state: State): string {
 
 const client = new Client({ name: "example", version: "1.0.0" });
 await client.connect(${made});
-const result = await client.${method}(${format(paramsOf(exchange))});
+const result = await client.${method}(${escapeHidden(format(paramsOf(exchange)), jsonEscape)});
 console.log(result);
 await client.close();`;
 }

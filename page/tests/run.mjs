@@ -7,9 +7,11 @@ import { hostile } from "./hostile.mjs";
 import { logChecks } from "./log.mjs";
 import { many } from "./many.mjs";
 import { schemaChecks } from "./schema.mjs";
+import { snippetChecks } from "./snippets.mjs";
 
 const PAGES = {
   schema: schemaChecks,
+  snippets: snippetChecks,
   modern: demo,
   legacy: demo,
   many,

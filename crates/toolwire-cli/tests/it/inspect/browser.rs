@@ -65,6 +65,14 @@ const MANY_CHECKS: [&str; 10] = [
     "no_violation_of_the_policy",
 ];
 
+/// The checks of `snippets.mjs`.
+const SNIPPET_CHECKS: [&str; 4] = [
+    "shell_reads_every_word_as_it_was",
+    "names_of_a_server_are_no_options_and_identifiers",
+    "rust_tests_are_those_that_are_compiled",
+    "typescript_and_python_are_parsed",
+];
+
 /// The checks of `schema.mjs`.
 const SCHEMA_CHECKS: [&str; 4] = [
     "depth_is_limited",
@@ -113,6 +121,7 @@ async fn page_passes_all_checks() {
         ("foreign", &foreign.url, &FOREIGN_CHECKS),
         // These checks need no command, or start their own ones.
         ("schema", "", &SCHEMA_CHECKS),
+        ("snippets", "", &SNIPPET_CHECKS),
         ("hostile", "", &HOSTILE_CHECKS),
         ("log", "", &LOG_CHECKS),
     ];

@@ -1,6 +1,8 @@
 //! `toolwire inspect`: the HTTP interface as a program sees it, and the page in a real browser.
 
 mod browser;
+#[rustfmt::skip]
+mod copied_tests;
 mod interface;
 mod many_tools;
 mod records;
