@@ -9,21 +9,12 @@ use toolwire::BoxFuture;
 use toolwire::transport::http_client::{
     ClientBody, HttpClient, HttpError, HttpLayer, UserInteraction,
 };
+use toolwire_proto::secret_names::is_secret_header;
 
 use crate::inspect::faults::SharedFaults;
 use crate::inspect::faulty_body::FaultyBody;
 use crate::inspect::log::{Direction, Log};
 use crate::inspect::recordings::Recordings;
-
-/// Headers whose values are secrets.
-const SECRET_HEADERS: [&str; 6] = [
-    "authorization",
-    "cookie",
-    "dpop",
-    "mcp-session-id",
-    "proxy-authorization",
-    "set-cookie",
-];
 
 /// The layer around the HTTP client. It is the innermost, so that it sees what is sent.
 #[derive(Debug, Clone)]
@@ -55,8 +46,8 @@ impl InspectLayer {
         for (name, value) in headers {
             let name = name.as_str();
             let mut hidden = self.hidden.iter();
-            let is_secret = SECRET_HEADERS.contains(&name)
-                || hidden.any(|hidden| hidden.eq_ignore_ascii_case(name));
+            let is_secret =
+                is_secret_header(name) || hidden.any(|hidden| hidden.eq_ignore_ascii_case(name));
             let value = if is_secret {
                 "(hidden)".into()
             } else {
@@ -145,11 +136,12 @@ mod tests {
         let recordings = Recordings::new("http", &log);
         let layer = InspectLayer::new(&log, &SharedFaults::default(), &recordings, hidden);
         let mut headers = HeaderMap::new();
-        for name in ["authorization", "x-key", "accept"] {
+        for name in ["authorization", "last-event-id", "x-key", "accept"] {
             headers.insert(name, HeaderValue::from_static("canary"));
         }
         let text = layer.text("POST /mcp", &headers);
-        let expected = "POST /mcp\nauthorization: (hidden)\nx-key: (hidden)\naccept: canary";
+        let expected = "POST /mcp\nauthorization: (hidden)\nlast-event-id: (hidden)\n\
+             x-key: (hidden)\naccept: canary";
         assert_eq!(text, expected);
     }
 }
