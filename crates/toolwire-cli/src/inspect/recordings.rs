@@ -37,6 +37,8 @@ pub(super) struct Recordings {
     state: Arc<Mutex<RecordingState>>,
     /// The transport to the server.
     transport: &'static str,
+    /// The limits of a record of the page.
+    limits: RecordLimits,
     pub(super) log: Arc<Log>,
 }
 
@@ -114,6 +116,7 @@ impl Recordings {
         Self {
             state: Arc::default(),
             transport,
+            limits: PAGE_LIMITS,
             log: Arc::clone(log),
         }
     }
@@ -188,7 +191,7 @@ impl Recordings {
             &stored.path,
             self.transport,
             true,
-            PAGE_LIMITS,
+            self.limits,
             move |problem| log.note(problem),
         );
         let mut record = ActiveRecord::new(recorder.map_err(RecordingError::Write)?);
@@ -353,6 +356,39 @@ mod tests {
         send(&recordings, "{}");
         recordings.start().expect("another record");
         assert_eq!(bodies(&recordings).len(), 1);
+    }
+
+    #[test]
+    fn record_ends_at_its_limits() {
+        let check = |limits: RecordLimits, expected: usize| {
+            let mut recordings = recordings();
+            recordings.limits = limits;
+            recordings.start().expect("a record");
+            for _ in 0..4 {
+                send(&recordings, "{}");
+            }
+            assert_eq!(bodies(&recordings).len(), expected, "{limits:?}");
+            let notes = recordings.log.after(0, usize::MAX);
+            let is_incomplete = notes.iter().any(|note| note.text.contains("incomplete"));
+            assert_eq!(is_incomplete, expected < 4, "{limits:?}");
+            recordings.text().expect("a record").len() as u64
+        };
+        // The start of a connection is an event too.
+        let events = |events| RecordLimits {
+            events,
+            ..PAGE_LIMITS
+        };
+        let whole = check(events(5), 4);
+        check(events(4), 3);
+        let bytes = |bytes| RecordLimits {
+            bytes,
+            ..PAGE_LIMITS
+        };
+        // The times in the lines may have another number of digits.
+        check(bytes(whole + 100), 4);
+        check(bytes(whole - 30), 3);
+        let defaults = (PAGE_LIMITS.bytes, PAGE_LIMITS.events);
+        assert_eq!(defaults, (64 * 1024 * 1024, 200_000));
     }
 
     #[test]

@@ -214,11 +214,11 @@ impl WriteQueue {
         }
     }
 
-    /// Waits until everything that was queued is written, or until the record ends.
+    /// Waits until everything that was queued is written, also if the record has reached a limit meanwhile.
     pub(super) fn flush(&self) {
         let deadline = Instant::now() + FINISH_TIMEOUT;
         let mut state = self.state();
-        while state.queued_entries > 0 && !state.is_closed {
+        while state.queued_entries > 0 && !state.is_finished {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
