@@ -1,11 +1,13 @@
 //! The HTTP interface of the page: JSON in, JSON out. The guide `inspect` describes it.
 
 use std::collections::BTreeMap;
+use std::error::Error as StdError;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, Request, StatusCode};
 use serde::Deserialize;
@@ -29,6 +31,9 @@ const MAX_BODY: usize = 16 * 1024 * 1024;
 
 /// The maximum size in bytes of the request that opens a session. It is read before the sender is known.
 const MAX_SESSION_BODY: usize = 4 * 1024;
+
+/// How long a client may take to send the body of a request.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The number of log entries in a response, unless the request asks for fewer.
 const LOG_PART: usize = 1000;
@@ -274,8 +279,20 @@ async fn read_within<T: DeserializeOwned>(
     serde_json::from_slice(&body).map_err(|error| invalid(&format!("the body is invalid: {error}")))
 }
 
-/// Reads the body of a request. Forms of other pages cannot have the type JSON.
+/// Reads the body of a request.
 async fn body(request: Request<Incoming>, max_bytes: usize) -> Result<Bytes, PageResponse> {
+    body_within(request, max_bytes, BODY_TIMEOUT).await
+}
+
+/// Reads the body of a request within the limits. Forms of other pages cannot have the type JSON.
+async fn body_within<B: Body>(
+    request: Request<B>,
+    max_bytes: usize,
+    timeout: Duration,
+) -> Result<Bytes, PageResponse>
+where
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
     let content_type = request.headers().get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
     let content_type = content_type.and_then(|value| value.split(';').next());
@@ -288,12 +305,18 @@ async fn body(request: Request<Incoming>, max_bytes: usize) -> Result<Bytes, Pag
             Some(advice),
         ));
     }
-    let body = Limited::new(request.into_body(), max_bytes).collect().await;
-    let body = body.map_err(|_| {
-        let message = format!("the body has more than {max_bytes} bytes, or ended early");
-        error(StatusCode::PAYLOAD_TOO_LARGE, &message, None)
-    })?;
-    Ok(body.to_bytes())
+    let reading = Limited::new(request.into_body(), max_bytes).collect();
+    match tokio::time::timeout(timeout, reading).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(_)) => {
+            let message = format!("the body has more than {max_bytes} bytes, or ended early");
+            Err(error(StatusCode::PAYLOAD_TOO_LARGE, &message, None))
+        }
+        Err(_) => {
+            let message = format!("the body did not arrive within {timeout:?}");
+            Err(error(StatusCode::REQUEST_TIMEOUT, &message, None))
+        }
+    }
 }
 
 fn ok(value: &impl serde::Serialize) -> PageResponse {
@@ -336,4 +359,32 @@ fn number_in_query<B>(request: &Request<B>, name: &str) -> Option<u64> {
     let query = request.uri().query()?;
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find_map(|(key, value)| (key == name).then(|| value.parse().ok())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use crate::inspect::http::event_body::EventBody;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn body_that_does_not_arrive_in_time_is_rejected() {
+        let request = |receive| {
+            let request = Request::builder().header(CONTENT_TYPE, "application/json");
+            request.body(EventBody(receive)).expect("a request")
+        };
+        let (send, receive) = mpsc::channel(1);
+        let moment = Duration::from_millis(20);
+        let rejected = body_within(request(receive), MAX_BODY, moment).await;
+        let rejected = rejected.expect_err("the body never ends");
+        assert_eq!(rejected.status(), StatusCode::REQUEST_TIMEOUT);
+        drop(send);
+        let (send, receive) = mpsc::channel(1);
+        send.send(Bytes::from_static(b"{}")).await.expect("a chunk");
+        drop(send);
+        let read = body_within(request(receive), MAX_BODY, BODY_TIMEOUT).await;
+        assert_eq!(read.expect("a body"), "{}");
+    }
 }
