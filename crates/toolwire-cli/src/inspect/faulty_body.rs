@@ -91,10 +91,21 @@ impl Body for FaultyBody {
 }
 
 /// Repeats the notifications of an event stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct NotificationRepeater {
     /// The beginning of an event that is not complete.
     rest: Vec<u8>,
+    /// The maximum size of `rest` in bytes. A longer event is passed on, and not repeated.
+    max_bytes: usize,
+}
+
+impl Default for NotificationRepeater {
+    fn default() -> Self {
+        Self {
+            rest: Vec::new(),
+            max_bytes: MAX_EVENT_BYTES,
+        }
+    }
 }
 
 impl NotificationRepeater {
@@ -109,7 +120,7 @@ impl NotificationRepeater {
                 repeated.extend_from_slice(&event);
             }
         }
-        if self.rest.len() > MAX_EVENT_BYTES {
+        if self.rest.len() > self.max_bytes {
             repeated.append(&mut self.rest);
         }
         repeated.into()
@@ -189,5 +200,17 @@ mod tests {
             repeated.extend_from_slice(&repeater.push(&[*byte]));
         }
         assert_eq!(repeated, event.repeat(2));
+    }
+
+    #[test]
+    fn long_event_is_passed_on() {
+        assert_eq!(NotificationRepeater::default().max_bytes, 16 * 1024 * 1024);
+        let mut repeater = NotificationRepeater {
+            max_bytes: 8,
+            ..NotificationRepeater::default()
+        };
+        assert_eq!(repeater.push(b"data: {\""), "");
+        assert_eq!(repeater.push(b"m"), "data: {\"m");
+        assert_eq!(repeater.push(b"\":1}\n\n"), "\":1}\n\n");
     }
 }

@@ -140,6 +140,29 @@ async fn body_beyond_the_limit_is_rejected() {
 }
 
 #[tokio::test]
+async fn call_beyond_the_limit_is_rejected() {
+    const LIMIT: usize = 64;
+    let command = InspectCommand::start(&DEMO).await;
+    let params = json!({"name": "approve", "arguments": {"question": "?"}});
+    let call = json!({"method": "tools/call", "params": params});
+    let start = async || {
+        let (status, value) = command.request("POST", "/api/calls", Some(&call)).await;
+        (
+            status,
+            value["error"].as_str().unwrap_or_default().to_owned(),
+        )
+    };
+    for _ in 0..LIMIT {
+        assert_eq!(start().await, (202, String::new()));
+    }
+    let (status, error) = start().await;
+    assert_eq!(status, 429, "{error}");
+    assert!(error.contains("cancel one"), "{error}");
+    command.request("DELETE", "/api/calls/1", None).await;
+    assert_eq!(start().await.0, 202);
+}
+
+#[tokio::test]
 async fn connections_beyond_the_limit_wait() {
     const LIMIT: usize = 64;
     let command = InspectCommand::start(&DEMO).await;
