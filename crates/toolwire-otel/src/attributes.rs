@@ -32,6 +32,21 @@ pub(crate) fn connection_attributes(
     attributes
 }
 
+/// Returns the attributes of a connection to a server.
+pub(crate) fn server_attributes(
+    settings: &Settings,
+    connection: &ConnectionInfo,
+    version: ProtocolVersion,
+) -> Vec<KeyValue> {
+    let mut attributes = connection_attributes(settings, Some(connection), version);
+    if let Some(address) = &connection.peer_address {
+        attributes.push(KeyValue::new(attribute::SERVER_ADDRESS, address.clone()));
+        let port = connection.peer_port.map(i64::from);
+        attributes.extend(port.map(|port| KeyValue::new(attribute::SERVER_PORT, port)));
+    }
+    attributes
+}
+
 /// Adds the attributes of a request to those of its connection. `round` is the number of a later round.
 pub(crate) fn add_request(
     attributes: &mut Vec<KeyValue>,

@@ -10,7 +10,7 @@ use toolwire::client_middleware::{ClientMiddleware, ClientNext, ClientRequest, C
 use toolwire::types::{Meta, meta_key};
 use toolwire::{BoxFuture, ConnectionInfo, Error, ProtocolVersion, RawJson, TraceContext};
 
-use crate::attributes::{add_request, connection_attributes};
+use crate::attributes::{add_request, server_attributes};
 use crate::conventions::attribute;
 use crate::ending::Ending;
 use crate::first_rounds::Round;
@@ -20,7 +20,7 @@ use crate::recording::{Recording, Start};
 use crate::side::Side;
 use crate::stream_opening::Opening;
 use crate::target::{Target, is_stream, may_ask_input};
-use crate::telemetry::{Settings, Telemetry, TelemetryMode, ToolSpan};
+use crate::telemetry::{Telemetry, TelemetryMode, ToolSpan};
 
 impl ClientMiddleware for Telemetry {
     fn handle<'a>(
@@ -71,20 +71,19 @@ impl Telemetry {
             return record_opening(recording, request, next).await;
         }
         let context = recording.context.clone();
-        let outcome = next.run(request).with_context(context).await;
-        set_id(&recording, request);
-        let ending = match &outcome {
-            Ok(result) => recording.ending_of_result(result.get()),
-            Err(error) => Ending::of_failure(error),
+        let running = RunningRequest {
+            recording: Some(recording),
+            request: request.clone(),
         };
-        recording.end(&ending);
+        let outcome = next.run(request).with_context(context).await;
+        running.end(&outcome);
         outcome
     }
 
     /// Starts the span of a request, and writes it into its `_meta`.
     fn start_request(&self, request: &mut ClientRequest) -> Recording {
         let method = request.method().to_owned();
-        let target = Target::of(&method, request.name().as_deref());
+        let target = Target::of(&method, request.name().as_deref(), request.params());
         let sent = SentParams::of(request);
         let is_retry = sent.is_retry();
         let round = if may_ask_input(&method) {
@@ -145,19 +144,36 @@ impl Telemetry {
     }
 }
 
-/// Returns the attributes of a connection to a server.
-fn server_attributes(
-    settings: &Settings,
-    connection: &ConnectionInfo,
-    version: ProtocolVersion,
-) -> Vec<KeyValue> {
-    let mut attributes = connection_attributes(settings, Some(connection), version);
-    if let Some(address) = &connection.peer_address {
-        attributes.push(KeyValue::new(attribute::SERVER_ADDRESS, address.clone()));
-        let port = connection.peer_port.map(i64::from);
-        attributes.extend(port.map(|port| KeyValue::new(attribute::SERVER_PORT, port)));
+/// A request that waits for its response. Dropping the value records a cancellation.
+struct RunningRequest {
+    recording: Option<Recording>,
+    /// A clone, which gets the id of the message, too.
+    request: ClientRequest,
+}
+
+impl RunningRequest {
+    fn end(mut self, outcome: &Result<RawJson, Error>) {
+        if let Some(recording) = self.take() {
+            let ending = match outcome {
+                Ok(result) => recording.ending_of_result(result.get()),
+                Err(error) => Ending::of_failure(error),
+            };
+            recording.end(&ending);
+        }
     }
-    attributes
+
+    /// Returns the recording with the id of the message, once.
+    fn take(&mut self) -> Option<Recording> {
+        let recording = self.recording.take()?;
+        set_id(&recording, &self.request);
+        Some(recording)
+    }
+}
+
+impl Drop for RunningRequest {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
 }
 
 /// Records the opening of a stream: until the server acknowledges it. The stream itself may be open for hours.

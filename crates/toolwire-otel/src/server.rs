@@ -82,7 +82,7 @@ impl Telemetry {
     /// Starts the span of a request, and writes it into the `_meta` that the handler sees.
     fn start_exchange(&self, request: &mut Request) -> Recording {
         let method = request.method().to_owned();
-        let target = Target::of(&method, request.name());
+        let target = Target::of(&method, request.name(), request.params());
         let rounds = &self.instruments.rounds;
         let round = rounds.round(request.is_retry(), request.sent_request_state());
         let parent = parent_of(request);

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 
 use opentelemetry::KeyValue;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use toolwire_proto::observed::{recorded_message, recorded_name, recorded_uri};
 
 use crate::conventions::{attribute, value};
@@ -21,21 +23,47 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Returns the target of a request with this method and this name or URI.
-    pub(crate) fn of(method: &str, name: Option<&str>) -> Self {
-        let Some(name) = name else {
-            return Self::Nothing;
-        };
-        match method {
-            "tools/call" => Self::Tool(recorded_name(name).to_owned()),
-            "prompts/get" => Self::Prompt(recorded_name(name).to_owned()),
-            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
-                let uri = recorded_uri(name).into_owned();
-                let sent = (uri != name).then(|| name.to_owned());
-                Self::Resource { uri, sent }
+    /// Returns the target of a request with this method, this name or URI, and these parameters.
+    pub(crate) fn of(method: &str, name: Option<&str>, params: Option<&RawValue>) -> Self {
+        match (method, name) {
+            ("tools/call", Some(name)) => Self::Tool(recorded_name(name).to_owned()),
+            ("prompts/get", Some(name)) => Self::prompt(name),
+            ("resources/read" | "resources/subscribe" | "resources/unsubscribe", Some(uri)) => {
+                Self::resource(uri)
+            }
+            // No header repeats the name or URI of these methods.
+            ("completion/complete" | "resources/directory/read" | "skills/get", None) => {
+                params.map_or(Self::Nothing, |params| Self::of_params(method, params))
             }
             _ => Self::Nothing,
         }
+    }
+
+    /// Returns the target that parameters name: by `uri`, or by the reference of a completion.
+    fn of_params(method: &str, params: &RawValue) -> Self {
+        let named: NamedTarget<'_> = serde_json::from_str(params.get()).unwrap_or_default();
+        let reference = match named.reference {
+            Some(reference) if method == "completion/complete" => reference,
+            _ => Reference {
+                name: None,
+                uri: named.uri,
+            },
+        };
+        match (reference.uri, reference.name) {
+            (Some(uri), _) => Self::resource(&uri),
+            (None, Some(name)) => Self::prompt(&name),
+            (None, None) => Self::Nothing,
+        }
+    }
+
+    fn prompt(name: &str) -> Self {
+        Self::Prompt(recorded_name(name).to_owned())
+    }
+
+    fn resource(sent: &str) -> Self {
+        let uri = recorded_uri(sent).into_owned();
+        let sent = (uri != sent).then(|| sent.to_owned());
+        Self::Resource { uri, sent }
     }
 
     /// Returns the name of the span: the method, and the name of a tool or prompt. A URI is never part of it.
@@ -78,6 +106,27 @@ impl Target {
     }
 }
 
+/// The members of parameters that name a target.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NamedTarget<'a> {
+    #[serde(borrow)]
+    uri: Option<Cow<'a, str>>,
+    /// Of a completion.
+    #[serde(rename = "ref", borrow)]
+    reference: Option<Reference<'a>>,
+}
+
+/// A reference to a prompt or to a resource template.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Reference<'a> {
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    uri: Option<Cow<'a, str>>,
+}
+
 /// Returns `true` if a method opens a stream, which has no usual end.
 pub(crate) fn is_stream(method: &str) -> bool {
     matches!(method, "subscriptions/listen" | "events/stream")
@@ -95,7 +144,7 @@ mod tests {
     #[test]
     fn span_name_has_tools_and_prompts_only() {
         let check = |method: &str, name: Option<&str>, expected: &str| {
-            let target = Target::of(method, name);
+            let target = Target::of(method, name, None);
             assert_eq!(target.span_name(method), expected, "{method} {name:?}");
         };
         check("tools/call", Some("add"), "tools/call add");
@@ -106,9 +155,28 @@ mod tests {
     }
 
     #[test]
+    fn parameters_name_a_target() {
+        let check = |method: &str, params: &str, expected: Target| {
+            let params: &RawValue = serde_json::from_str(params).unwrap();
+            assert_eq!(Target::of(method, None, Some(params)), expected, "{params}");
+        };
+        let uri = |uri: &str| Target::Resource {
+            uri: uri.to_owned(),
+            sent: None,
+        };
+        let completion = "completion/complete";
+        let prompt = Target::Prompt("review".to_owned());
+        check(completion, r#"{"ref":{"name":"review"}}"#, prompt);
+        check(completion, r#"{"ref":{"uri":"note:x"}}"#, uri("note:x"));
+        check(completion, r#"{"ref":7}"#, Target::Nothing);
+        check("skills/get", r#"{"uri":"skill:x"}"#, uri("skill:x"));
+        check("skills/list", r#"{"uri":"skill:x"}"#, Target::Nothing);
+    }
+
+    #[test]
     fn message_has_the_uri_as_it_is_recorded() {
         let uri = "https://me:a secret@a.test/x?a secret";
-        let target = Target::of("resources/read", Some(uri));
+        let target = Target::of("resources/read", Some(uri), None);
         let message = target.recorded_message(&format!("resource not found: {uri}"));
         assert_eq!(message, "resource not found: https://a.test/x");
     }

@@ -2,6 +2,7 @@
 
 mod access_log;
 mod metrics;
+mod outcomes;
 mod parents;
 mod privacy;
 mod relay;
