@@ -54,6 +54,9 @@ pub(crate) mod value {
     pub(crate) const OTHER_NAME: &str = "_other";
     pub(crate) const COMPLETE: &str = "complete";
     pub(crate) const INPUT_REQUIRED: &str = "input_required";
+    /// `network.transport` and `network.protocol.name` of HTTP sessions.
+    pub(crate) const TCP: &str = "tcp";
+    pub(crate) const HTTP: &str = "http";
 }
 
 /// Metrics.

@@ -10,6 +10,7 @@ use opentelemetry::{Context, InstrumentationScope};
 
 use crate::conventions::{DURATION_BOUNDS, SCHEMA_URL, SCOPE, STORE_BOUNDS, metric};
 use crate::first_rounds::FirstRounds;
+use crate::http_sessions::HttpSessions;
 use crate::known_names::KnownNames;
 
 /// The maximum number of tools and prompts in the metrics of a server or client. The others are `_other`.
@@ -39,6 +40,7 @@ pub(crate) struct Instruments {
     pub(crate) methods: KnownNames,
     pub(crate) codes: KnownNames,
     pub(crate) rounds: FirstRounds,
+    pub(crate) http_sessions: HttpSessions,
 }
 
 /// The metrics.
@@ -65,6 +67,7 @@ impl Default for Instruments {
             methods: KnownNames::new(MAX_METHODS),
             codes: KnownNames::new(MAX_CODES),
             rounds: FirstRounds::default(),
+            http_sessions: HttpSessions::default(),
         }
     }
 }

@@ -26,6 +26,7 @@ mod conventions;
 mod ending;
 mod first_rounds;
 pub mod guide;
+mod http_sessions;
 mod instruments;
 mod known_names;
 mod parent;

@@ -6,7 +6,7 @@ use opentelemetry::{Context, KeyValue};
 use serde_json::json;
 use toolwire::middleware::{Middleware, Next, Outcome, Request};
 use toolwire::types::{code, meta_key};
-use toolwire::{BoxFuture, RawJson, TraceContext};
+use toolwire::{BoxFuture, ProtocolVersion, RawJson, TraceContext};
 use toolwire_proto::observed::{recorded_name, session_digest};
 
 use crate::attributes::{add_request, connection_attributes};
@@ -32,6 +32,14 @@ impl Middleware for Telemetry {
             }
             _ => Box::pin(next.run(request)),
         }
+    }
+
+    fn session_opened(&self, session: &str, version: ProtocolVersion) {
+        self.http_session_opened(session, version);
+    }
+
+    fn session_closed(&self, session: &str) {
+        self.http_session_closed(session);
     }
 }
 

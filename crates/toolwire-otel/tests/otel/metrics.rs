@@ -7,6 +7,7 @@ use opentelemetry::trace::{TraceContextExt as _, Tracer as _, TracerProvider as 
 use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use toolwire::middleware::RateLimit;
+use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::types::Tool;
 use toolwire::{Client, Era, ToolHandler};
 use toolwire_otel::Telemetry;
@@ -124,6 +125,34 @@ async fn durations_have_the_method_the_name_and_the_error() {
     drop(server);
     let has_session = || !back.series("mcp.server.session.duration").is_empty();
     until("session", has_session).await;
+}
+
+#[tokio::test]
+async fn http_session_has_a_duration() {
+    let metered = Metered::new();
+    let server = server().with_middleware(metered.telemetry.clone());
+    let options = HttpOptions::new().without_signals().without_start_message();
+    let listener = HttpListener::bind(server, "127.0.0.1:0", options).await;
+    let listener = listener.expect("a listener");
+    let url = listener.url().to_owned();
+    let serving = tokio::spawn(listener.run());
+    let client = Client::builder("agent", "1.0.0").with_era(Era::Legacy);
+    let client = client.connect(&url).await.expect("a connection");
+    send(&client, "tools/call add").await;
+    assert!(metered.series("mcp.server.session.duration").is_empty());
+    // The client deletes its session.
+    client.close().await;
+    let has_session = || !metered.series("mcp.server.session.duration").is_empty();
+    until("session", has_session).await;
+    let sessions = metered.series("mcp.server.session.duration");
+    let [(attributes, 1)] = &sessions[..] else {
+        panic!("{sessions:?}");
+    };
+    let value = |key: &str| attribute(attributes, key);
+    assert_eq!(value("mcp.protocol.version").as_deref(), Some("2025-11-25"));
+    assert_eq!(value("network.transport").as_deref(), Some("tcp"));
+    assert_eq!(value("network.protocol.name").as_deref(), Some("http"));
+    serving.abort();
 }
 
 #[tokio::test]

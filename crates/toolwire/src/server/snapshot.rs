@@ -323,15 +323,24 @@ impl Snapshot {
         forwards
     }
 
-    /// Tells the forwarder, if there is one, that an HTTP session has ended.
+    /// Tells the middleware that an HTTP session was opened.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn session_opened(&self, session: &str, version: ProtocolVersion) {
+        if let Some(chain) = &self.middleware {
+            chain.notify(|middleware| middleware.session_opened(session, version));
+        }
+    }
+
+    /// Tells the middleware, and the forwarder if there is one, that an HTTP session has ended.
     #[cfg(feature = "http-server")]
     pub(crate) fn session_closed(&self, session: &str) {
         #[cfg(feature = "relay")]
         if let Some(forwarder) = &self.forwarder {
             forwarder.session_closed(session);
         }
-        #[cfg(not(feature = "relay"))]
-        let _ = session;
+        if let Some(chain) = &self.middleware {
+            chain.notify(|middleware| middleware.session_closed(session));
+        }
     }
 
     /// Returns `true` if the server serves a method that the protocol does not define.

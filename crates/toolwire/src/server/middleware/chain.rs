@@ -39,6 +39,18 @@ impl Chain {
         Self(outer.iter().chain(&*inner.0).cloned().collect())
     }
 
+    /// Calls a function for each middleware. A panic in one does not affect the others.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn notify(&self, notify: impl Fn(&dyn Middleware)) {
+        for middleware in &*self.0 {
+            let notified = catch_unwind(AssertUnwindSafe(|| notify(&**middleware)));
+            if notified.is_err() {
+                let report = || tracing::error!("a middleware panicked when a session changed");
+                let _ = catch_unwind(AssertUnwindSafe(report));
+            }
+        }
+    }
+
     /// Dispatches a request through the chain.
     #[cold]
     pub(crate) fn dispatch(&self, exchange: Exchange) -> Dispatch {

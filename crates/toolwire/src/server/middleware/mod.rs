@@ -22,6 +22,7 @@ mod response_budget;
 use std::sync::Arc;
 
 use toolwire_proto::methods;
+use toolwire_types::ProtocolVersion;
 
 use crate::engine::BoxFuture;
 use crate::server::Server;
@@ -77,6 +78,14 @@ pub trait Middleware: Send + Sync + 'static {
     /// Handles a request. Call [`Next::run`] to pass it on.
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome>;
 
+    /// Is called when this node has opened an HTTP session of a 2025 revision. `session` is its id, which is a credential.
+    /// Default: nothing.
+    fn session_opened(&self, _session: &str, _version: ProtocolVersion) {}
+
+    /// Is called when an HTTP session has been deleted or has expired, with its id. It may be called more than once, and for
+    /// sessions of other nodes. Default: nothing.
+    fn session_closed(&self, _session: &str) {}
+
     /// Returns the policy, if the middleware is one. A policy is evaluated where entries are looked up.
     #[doc(hidden)]
     fn policy(&self) -> Option<&Policy> {
@@ -87,6 +96,14 @@ pub trait Middleware: Send + Sync + 'static {
 impl<M: Middleware + ?Sized> Middleware for Arc<M> {
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         M::handle(self, request, next)
+    }
+
+    fn session_opened(&self, session: &str, version: ProtocolVersion) {
+        M::session_opened(self, session, version);
+    }
+
+    fn session_closed(&self, session: &str) {
+        M::session_closed(self, session);
     }
 
     fn policy(&self) -> Option<&Policy> {

@@ -124,8 +124,10 @@ impl HttpEndpoint {
     ) -> Result<String, StoreError> {
         let id = random_id("", 32)?;
         let ttl = self.options.limits.session_init;
+        let version = record.version;
         let created = self.stores.create_session(&id, principal, record, ttl);
         created.await?;
+        self.server.snapshot().session_opened(&id, version);
         self.expiry
             .start(&self.stores, &self.options.limits, &self.active_sessions);
         Ok(id)
