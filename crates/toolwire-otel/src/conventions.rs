@@ -68,6 +68,12 @@ pub(crate) mod metric {
     pub(crate) const STORE_DURATION: &str = "db.client.operation.duration";
     pub(crate) const ACTIVE_REQUESTS: &str = "toolwire.server.active_requests";
     pub(crate) const REJECTIONS: &str = "toolwire.limit.rejections";
+    #[cfg(feature = "relay")]
+    pub(crate) const RELAY_CONNECTIONS: &str = "toolwire.relay.upstream.connections";
+    #[cfg(feature = "relay")]
+    pub(crate) const RELAY_SESSIONS: &str = "toolwire.relay.sessions";
+    #[cfg(feature = "relay")]
+    pub(crate) const RELAY_PARKED_CALLS: &str = "toolwire.relay.parked_calls";
 }
 
 /// The bounds of the buckets of the durations of store calls, in seconds. They are those of the conventions for databases.

@@ -30,6 +30,7 @@ const INACTIVE: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct Instruments {
     tracer: OnceLock<Arc<BoxedTracer>>,
+    meter: OnceLock<Meter>,
     metrics: OnceLock<Metrics>,
     /// Whether the program passed a meter provider.
     has_meter: bool,
@@ -59,6 +60,7 @@ impl Default for Instruments {
     fn default() -> Self {
         Self {
             tracer: OnceLock::new(),
+            meter: OnceLock::new(),
             metrics: OnceLock::new(),
             has_meter: false,
             state: AtomicU8::new(UNKNOWN),
@@ -85,6 +87,7 @@ impl Instruments {
     pub(crate) fn with_tracer(&self, tracer: BoxedTracer) -> Self {
         Self {
             tracer: OnceLock::from(Arc::new(tracer)),
+            meter: self.meter.clone(),
             metrics: self.metrics.clone(),
             has_meter: self.has_meter,
             ..Self::default()
@@ -92,10 +95,11 @@ impl Instruments {
     }
 
     /// Returns new instruments with this meter, and the tracer of these.
-    pub(crate) fn with_meter(&self, meter: &Meter) -> Self {
+    pub(crate) fn with_meter(&self, meter: Meter) -> Self {
         Self {
             tracer: self.tracer.clone(),
-            metrics: OnceLock::from(Metrics::new(meter)),
+            metrics: OnceLock::from(Metrics::new(&meter)),
+            meter: OnceLock::from(meter),
             has_meter: true,
             ..Self::default()
         }
@@ -107,9 +111,13 @@ impl Instruments {
         self.state.load(Ordering::Relaxed) == INACTIVE
     }
 
+    /// Returns the meter that the program passed, or that of the global provider.
+    pub(crate) fn meter(&self) -> &Meter {
+        self.meter.get_or_init(|| global::meter_with_scope(scope()))
+    }
+
     pub(crate) fn metrics(&self) -> &Metrics {
-        self.metrics
-            .get_or_init(|| Metrics::new(&global::meter_with_scope(scope())))
+        self.metrics.get_or_init(|| Metrics::new(self.meter()))
     }
 
     /// Starts a span. The first one shows whether there is a provider.

@@ -33,6 +33,8 @@ mod parent;
 mod propagation;
 mod recording;
 mod redaction;
+#[cfg(feature = "relay")]
+mod relay_gauges;
 mod server;
 mod side;
 mod store_call;

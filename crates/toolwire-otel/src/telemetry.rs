@@ -94,7 +94,7 @@ impl Telemetry {
     #[must_use]
     pub fn with_meter_provider(mut self, provider: &dyn MeterProvider) -> Self {
         let meter = provider.meter_with_scope(scope());
-        self.instruments = Arc::new(self.instruments.with_meter(&meter));
+        self.instruments = Arc::new(self.instruments.with_meter(meter));
         self
     }
 

@@ -14,6 +14,7 @@ use crate::interrupts::Interrupts;
 use crate::proxy_arguments::Proxy;
 use crate::screen::Screen;
 use crate::target::{self, Target};
+use crate::telemetry;
 #[cfg(feature = "otel")]
 use crate::telemetry::MetricsPage;
 
@@ -39,6 +40,7 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
         upstream = upstream.with_max_sessions(limit).with_max_processes(limit);
     }
     let relay = upstream.relay();
+    telemetry::observe_relay(&relay);
     #[cfg(feature = "otel")]
     let _metrics = match &arguments.metrics {
         Some(address) => {

@@ -12,6 +12,7 @@ use toolwire_redis::{Redis, RedisOptions};
 
 use crate::demo::{server, server_with};
 use crate::failure::{Exit, Failure};
+use crate::telemetry;
 
 /// The name of the service in the engine.
 const SERVICE: &str = "toolwire-demo";
@@ -26,7 +27,8 @@ pub(crate) async fn join(
 ) -> Result<(Server, HttpOptions), Failure> {
     let unavailable =
         |error: &dyn std::error::Error| Failure::new(Exit::NoConnection, error.to_string());
-    let redis = Redis::connect(url, RedisOptions::new(SERVICE)).await;
+    let stores = telemetry::observe_stores(RedisOptions::new(SERVICE));
+    let redis = Redis::connect(url, stores).await;
     let redis = redis.map_err(|error| unavailable(&error))?;
     let key = redis.shared_key().await;
     let key = StateKey::new(key.map_err(|error| unavailable(&error))?);

@@ -16,19 +16,23 @@ mod providers;
 pub(crate) use self::metrics_page::MetricsPage;
 #[cfg(feature = "otel")]
 pub(crate) use self::providers::{
-    observe_client, observe_gateway, observe_server, observe_upstream, start, stop,
+    observe_client, observe_gateway, observe_relay, observe_server, observe_stores,
+    observe_upstream, start, stop,
 };
 
 #[cfg(not(feature = "otel"))]
 pub(crate) use self::disabled::{
-    observe_client, observe_gateway, observe_server, observe_upstream, start, stop,
+    observe_client, observe_gateway, observe_relay, observe_server, observe_stores,
+    observe_upstream, start, stop,
 };
 
 /// The same functions without OpenTelemetry.
 #[cfg(not(feature = "otel"))]
 mod disabled {
+    use toolwire::relay::Relay;
     use toolwire::{ClientBuilder, Server};
     use toolwire_gateway::GatewayOptions;
+    use toolwire_redis::RedisOptions;
 
     pub(crate) fn start(_has_page: bool) {}
 
@@ -44,6 +48,12 @@ mod disabled {
 
     pub(crate) fn observe_server(server: Server) -> Server {
         server
+    }
+
+    pub(crate) fn observe_relay(_relay: &Relay) {}
+
+    pub(crate) fn observe_stores(options: RedisOptions) -> RedisOptions {
+        options
     }
 
     pub(crate) fn observe_gateway(options: GatewayOptions) -> GatewayOptions {

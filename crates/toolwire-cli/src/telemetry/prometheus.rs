@@ -64,6 +64,13 @@ fn write_metric(out: &mut String, metric: &Metric) {
         }
         AggregatedMetrics::I64(MetricData::Sum(sum)) => write_sum(out, name, help, sum),
         AggregatedMetrics::U64(MetricData::Sum(sum)) => write_sum(out, name, help, sum),
+        AggregatedMetrics::U64(MetricData::Gauge(gauge)) => {
+            write_header(out, &name, "gauge", help);
+            for point in gauge.data_points() {
+                let labels = labels(point.attributes());
+                out.push_str(&format!("{name}{{{labels}}} {}\n", point.value()));
+            }
+        }
         // There are no other metrics.
         _ => {}
     }
@@ -160,6 +167,10 @@ mod tests {
         rejected
             .build()
             .add(3, &[KeyValue::new("toolwire.limit", "deadline")]);
+        let parked = meter.u64_observable_gauge("toolwire.relay.parked_calls");
+        parked
+            .with_callback(|observer| observer.observe(4, &[]))
+            .build();
         provider.force_flush().unwrap();
         let text = text.get().expect("a collection");
         for line in [
@@ -173,6 +184,8 @@ mod tests {
             "toolwire_server_active_requests{} 2",
             "# TYPE toolwire_limit_rejections_total counter",
             r#"toolwire_limit_rejections_total{toolwire_limit="deadline"} 3"#,
+            "# TYPE toolwire_relay_parked_calls gauge",
+            "toolwire_relay_parked_calls{} 4",
         ] {
             assert!(
                 text.lines().any(|written| written == line),

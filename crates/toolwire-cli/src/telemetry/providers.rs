@@ -9,9 +9,11 @@ use opentelemetry_otlp::{MetricExporter, SpanExporter, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use toolwire::relay::Relay;
 use toolwire::{ClientBuilder, Server};
 use toolwire_gateway::GatewayOptions;
 use toolwire_otel::Telemetry;
+use toolwire_redis::RedisOptions;
 
 use crate::telemetry::otlp_client::OtlpClient;
 use crate::telemetry::prometheus::PrometheusText;
@@ -134,6 +136,26 @@ pub(crate) fn observe_gateway(options: GatewayOptions) -> GatewayOptions {
             options
                 .with_middleware(providers.telemetry.clone())
                 .with_upstream_middleware(upstream)
+        }
+        None => options,
+    }
+}
+
+/// Adds the gauges of the relay of a proxy.
+pub(crate) fn observe_relay(relay: &Relay) {
+    if let Some(providers) = PROVIDERS.get() {
+        providers.telemetry.observe_relay("upstream", relay);
+    }
+}
+
+/// Adds spans and metrics of the requests of stores to their engine.
+pub(crate) fn observe_stores(options: RedisOptions) -> RedisOptions {
+    match PROVIDERS.get() {
+        Some(providers) => {
+            let telemetry = providers.telemetry.clone();
+            options.with_call_observer(move |call| {
+                telemetry.store_call("redis", call.store, call.operation)
+            })
         }
         None => options,
     }

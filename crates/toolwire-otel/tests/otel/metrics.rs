@@ -62,6 +62,12 @@ impl Metered {
                         series.push((point.attributes().cloned().collect(), point.value()));
                     }
                 }
+                AggregatedMetrics::U64(MetricData::Gauge(gauge)) => {
+                    for point in gauge.data_points() {
+                        let value = i64::try_from(point.value()).expect("a small number");
+                        series.push((point.attributes().cloned().collect(), value));
+                    }
+                }
                 AggregatedMetrics::U64(MetricData::Sum(sum)) => {
                     for point in sum.data_points() {
                         let value = i64::try_from(point.value()).expect("a small number");
@@ -254,4 +260,43 @@ async fn store_calls_have_durations_and_spans_within_a_trace() {
         .collect();
     let expected = [(None, 1), (Some("unavailable".to_owned()), 1)];
     assert_eq!(errors, BTreeSet::from(expected), "{series:?}");
+}
+
+#[cfg(feature = "relay")]
+#[tokio::test]
+async fn relay_has_gauges() {
+    use toolwire::relay::Upstream;
+
+    let metered = Metered::new();
+    let gauges = |name: &str| {
+        let series = metered.series(&format!("toolwire.relay.{name}"));
+        let [(attributes, value)] = &series[..] else {
+            panic!("{name}: {series:?}");
+        };
+        assert_eq!(
+            attribute(attributes, "toolwire.upstream").as_deref(),
+            Some("demo")
+        );
+        *value
+    };
+    let all = || ["upstream.connections", "sessions", "parked_calls"].map(gauges);
+    let server = server().with_versions([toolwire::ProtocolVersion::V2025_11_25]);
+    let upstream = Upstream::new(move |builder| {
+        let server = server.clone();
+        async move { builder.in_process(&server).await }
+    });
+    let relay = upstream.relay();
+    metered.telemetry.observe_relay("demo", &relay);
+    assert_eq!(all(), [0, 0, 0]);
+    let client = connect(
+        Client::builder("agent", "1.0.0"),
+        relay.server(),
+        Era::Legacy,
+    )
+    .await;
+    send(&client, "tools/call add").await;
+    assert_eq!(all(), [1, 1, 0]);
+    relay.close().await;
+    drop((client, relay));
+    assert_eq!(all(), [0, 0, 0]);
 }

@@ -407,6 +407,11 @@ impl UpstreamConnector {
         Ok(())
     }
 
+    /// Returns the number of connections, including those that are being opened or closed.
+    pub(super) fn open_connections(&self) -> usize {
+        self.open.len()
+    }
+
     /// Permits no further connections. Returns the clients of all connections, which the caller closes.
     pub(super) fn close(&self) -> Vec<Client> {
         self.is_closed.store(true, Ordering::Release);

@@ -75,6 +75,11 @@ impl Relay {
         &self.server
     }
 
+    /// Returns the state of the relay.
+    pub(super) fn inner(&self) -> &Arc<RelayInner> {
+        &self.shared
+    }
+
     /// Opens the connection of callers without authorization, if it is not open. Returns `true` if the server is modern.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ mod forwarder;
 mod idle_sessions;
 mod inner;
 mod legacy_client;
+mod load;
 mod maintenance;
 mod messages;
 mod modern_client;
@@ -49,5 +50,6 @@ mod upstream;
 
 pub use credentials::{Credential, Credentials, FixedCredential, LoginRequired};
 pub use forwarder::Relay;
+pub use load::RelayLoad;
 pub use source::{UpstreamSource, UpstreamState, UpstreamStatus};
 pub use upstream::{Sharing, Upstream};

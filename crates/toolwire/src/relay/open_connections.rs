@@ -95,6 +95,11 @@ impl OpenConnections {
         })
     }
 
+    /// Returns the number of connections.
+    pub(super) fn len(&self) -> usize {
+        lock(&self.table).connections.len()
+    }
+
     /// Returns `true` if a connection is being closed.
     pub(super) fn is_closing(&self) -> bool {
         let table = lock(&self.table);

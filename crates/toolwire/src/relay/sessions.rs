@@ -286,6 +286,11 @@ impl RelaySessions {
         lock(&self.0).get(key).cloned()
     }
 
+    /// Returns the number of sessions.
+    pub(super) fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+
     /// Adds a session. Returns the one that it replaces.
     pub(super) fn insert(
         &self,

@@ -185,6 +185,11 @@ impl ParkedCalls {
         drop(expired);
     }
 
+    /// Returns the number of calls that wait for input.
+    pub(super) fn len(&self) -> usize {
+        lock(&self.0.table).len()
+    }
+
     /// Drops all parked calls, which cancels them.
     pub(super) fn clear(&self) {
         let calls = std::mem::take(&mut *lock(&self.0.table));

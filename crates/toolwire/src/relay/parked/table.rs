@@ -50,6 +50,12 @@ impl Default for ParkedTable {
 }
 
 impl ParkedTable {
+    /// Returns the number of calls that wait for input.
+    pub(super) fn len(&self) -> usize {
+        let entries = self.entries.values();
+        entries.filter(|entry| entry.running.is_some()).count()
+    }
+
     fn now(&self) -> Duration {
         self.origin.elapsed()
     }
