@@ -15,7 +15,7 @@ use crate::conventions::attribute;
 use crate::ending::Ending;
 use crate::first_rounds::Round;
 use crate::parent::Parent;
-use crate::propagation::trace_context;
+use crate::propagation::Propagators;
 use crate::recording::{Recording, Start};
 use crate::side::Side;
 use crate::stream_opening::Opening;
@@ -33,7 +33,7 @@ impl ClientMiddleware for Telemetry {
                 Box::pin(self.record_request(request, next))
             }
             TelemetryMode::PropagationOnly => {
-                set_meta(request, &Context::current());
+                set_meta(request, self.settings.propagators, &Context::current());
                 Box::pin(async move { next.run(request).await })
             }
             _ => Box::pin(async move { next.run(request).await }),
@@ -111,7 +111,7 @@ impl Telemetry {
                 (context, false)
             }
             None => {
-                let parent = Parent::of(&sent.trace(request), None);
+                let parent = Parent::of(self.settings.propagators, &sent.trace(request), None);
                 let builder = SpanBuilder::from_name(target.span_name(&method))
                     .with_kind(SpanKind::Client)
                     .with_attributes(attributes)
@@ -119,7 +119,7 @@ impl Telemetry {
                 (self.instruments.start(builder, &parent.context), true)
             }
         };
-        set_meta(request, &context);
+        set_meta(request, self.settings.propagators, &context);
         let start = Start {
             side: Side::Client,
             context,
@@ -236,9 +236,9 @@ impl SentParams {
 }
 
 /// Writes the trace context of a span into `_meta`.
-fn set_meta(request: &mut ClientRequest, context: &Context) {
+fn set_meta(request: &mut ClientRequest, propagators: Propagators, context: &Context) {
     let mut meta = Meta::new();
-    trace_context(context).to_meta(&mut meta);
+    propagators.trace_context(context).to_meta(&mut meta);
     let keys = [
         meta_key::TRACEPARENT,
         meta_key::TRACESTATE,

@@ -12,7 +12,7 @@ use toolwire_proto::raw_object::RawObject;
 use crate::attributes::add_request;
 use crate::ending::Ending;
 use crate::first_rounds::Round;
-use crate::propagation::trace_context;
+use crate::propagation::Propagators;
 use crate::recording::{Recording, Start};
 use crate::side::Side;
 use crate::target::Target;
@@ -59,7 +59,7 @@ impl Telemetry {
             .with_kind(SpanKind::Client)
             .with_attributes(attributes);
         let context = self.instruments.start(builder, parent);
-        set_trace_context(params, &context);
+        set_trace_context(params, self.settings.propagators, &context);
         let start = Start {
             side: Side::Client,
             context,
@@ -81,8 +81,8 @@ impl Telemetry {
 }
 
 /// Writes the trace context of a span into the `_meta` of parameters. Their other members are unchanged.
-fn set_trace_context(params: &mut RawJson, context: &Context) {
-    let trace = trace_context(context);
+fn set_trace_context(params: &mut RawJson, propagators: Propagators, context: &Context) {
+    let trace = propagators.trace_context(context);
     if trace.is_empty() {
         return;
     }

@@ -5,7 +5,7 @@ use opentelemetry::trace::{Link, SpanContext, TraceContextExt as _};
 use toolwire::TraceContext;
 
 use crate::first_rounds::Round;
-use crate::propagation::{span_context, with_baggage};
+use crate::propagation::Propagators;
 
 /// The parent of a span, and its links.
 #[derive(Debug)]
@@ -19,14 +19,18 @@ impl Parent {
     ///
     /// It is the span in `_meta`. The ambient span is then a link: the current span of this process, or the one in the
     /// headers of the HTTP request. Without a span in `_meta`, the ambient one is the parent.
-    pub(crate) fn of(meta: &TraceContext, http: Option<&TraceContext>) -> Self {
+    pub(crate) fn of(
+        propagators: Propagators,
+        meta: &TraceContext,
+        http: Option<&TraceContext>,
+    ) -> Self {
         let current = Context::current();
         let ambient = current.span().span_context().clone();
-        let from_http = || http.and_then(span_context);
+        let from_http = || http.and_then(|http| propagators.span_context(http));
         let ambient = Some(ambient)
             .filter(SpanContext::is_valid)
             .or_else(from_http);
-        let named = span_context(meta);
+        let named = propagators.span_context(meta);
         let (parent, link) = match (named, ambient) {
             // The program passed its current span in `_meta`.
             (Some(named), Some(ambient)) if named.span_id() == ambient.span_id() => {
@@ -46,7 +50,7 @@ impl Parent {
             http
         };
         let context = match baggage {
-            Some(baggage) => with_baggage(context, baggage),
+            Some(baggage) => propagators.with_baggage(context, baggage),
             None => context,
         };
         Self {

@@ -12,8 +12,49 @@ use opentelemetry::trace::{
 };
 use toolwire::TraceContext;
 
+/// Which parts of a context are read and sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Propagators {
+    /// `traceparent` and `tracestate`.
+    pub(crate) trace_context: bool,
+    pub(crate) baggage: bool,
+}
+
+impl Propagators {
+    pub(crate) const ALL: Self = Self {
+        trace_context: true,
+        baggage: true,
+    };
+
+    /// Returns the remote span of a trace context.
+    pub(crate) fn span_context(self, trace: &TraceContext) -> Option<SpanContext> {
+        self.trace_context.then(|| span_context(trace)).flatten()
+    }
+
+    /// Adds the baggage of a trace context to a context.
+    pub(crate) fn with_baggage(self, context: Context, trace: &TraceContext) -> Context {
+        if self.baggage {
+            with_baggage(context, trace)
+        } else {
+            context
+        }
+    }
+
+    /// Returns the trace context of the current span and baggage of a context.
+    pub(crate) fn trace_context(self, context: &Context) -> TraceContext {
+        let mut trace = TraceContext::default();
+        if self.trace_context {
+            trace = with_span(trace, context);
+        }
+        if self.baggage {
+            trace = with_sent_baggage(trace, context);
+        }
+        trace
+    }
+}
+
 /// Returns the remote span of a trace context.
-pub(crate) fn span_context(trace: &TraceContext) -> Option<SpanContext> {
+fn span_context(trace: &TraceContext) -> Option<SpanContext> {
     let flags = TraceFlags::default().with_sampled(trace.is_sampled());
     let state = trace.tracestate().map(TraceState::from_str);
     let span = SpanContext::new(
@@ -27,7 +68,7 @@ pub(crate) fn span_context(trace: &TraceContext) -> Option<SpanContext> {
 }
 
 /// Adds the baggage of a trace context to a context.
-pub(crate) fn with_baggage(context: Context, trace: &TraceContext) -> Context {
+fn with_baggage(context: Context, trace: &TraceContext) -> Context {
     let Some(baggage) = trace.baggage() else {
         return context;
     };
@@ -44,22 +85,27 @@ pub(crate) fn with_baggage(context: Context, trace: &TraceContext) -> Context {
     context.with_baggage(entries)
 }
 
-/// Returns the trace context of the current span and baggage of a context.
-pub(crate) fn trace_context(context: &Context) -> TraceContext {
+/// Sets the current span of a context.
+fn with_span(trace: TraceContext, context: &Context) -> TraceContext {
     let span = context.span();
     let span = span.span_context();
-    let mut trace = TraceContext::default();
-    if span.is_valid() {
-        let flags = span.trace_flags().to_u8() & TraceFlags::SAMPLED.to_u8();
-        let parent = format!("00-{}-{}-{flags:02x}", span.trace_id(), span.span_id());
-        trace = TraceContext::new(parent).unwrap_or_default();
-        let state = span.trace_state().header();
-        if !state.is_empty()
-            && let Ok(with_state) = trace.clone().with_tracestate(state)
-        {
-            trace = with_state;
-        }
+    if !span.is_valid() {
+        return trace;
     }
+    let flags = span.trace_flags().to_u8() & TraceFlags::SAMPLED.to_u8();
+    let parent = format!("00-{}-{}-{flags:02x}", span.trace_id(), span.span_id());
+    let trace = TraceContext::new(parent).unwrap_or_default();
+    let state = span.trace_state().header();
+    if !state.is_empty()
+        && let Ok(with_state) = trace.clone().with_tracestate(state)
+    {
+        return with_state;
+    }
+    trace
+}
+
+/// Adds the baggage of a context. Baggage that is too long is not sent.
+fn with_sent_baggage(trace: TraceContext, context: &Context) -> TraceContext {
     let baggage = context.baggage();
     if !baggage.is_empty() {
         let entries = baggage.iter().map(|(key, (value, metadata))| {
@@ -70,9 +116,8 @@ pub(crate) fn trace_context(context: &Context) -> TraceContext {
             }
         });
         let entries: Vec<String> = entries.collect();
-        // Baggage that is too long is not sent.
         if let Ok(with_baggage) = trace.clone().with_baggage(entries.join(",")) {
-            trace = with_baggage;
+            return with_baggage;
         }
     }
     trace
@@ -130,12 +175,23 @@ mod tests {
         let context = with_baggage(Context::new().with_remote_span_context(span), &trace);
         let user = context.baggage().get("user").map(ToString::to_string);
         assert_eq!(user.as_deref(), Some("Jürgen"));
-        assert_eq!(trace_context(&context), trace);
+        assert_eq!(Propagators::ALL.trace_context(&context), trace);
+        let only = |trace_context, baggage| {
+            let propagators = Propagators {
+                trace_context,
+                baggage,
+            };
+            let sent = propagators.trace_context(&context);
+            (sent.traceparent().is_some(), sent.baggage().is_some())
+        };
+        assert_eq!(only(true, false), (true, false));
+        assert_eq!(only(false, true), (false, true));
+        assert_eq!(only(false, false), (false, false));
     }
 
     #[test]
     fn empty_context_has_nothing_to_send() {
-        assert!(trace_context(&Context::new()).is_empty());
+        assert!(Propagators::ALL.trace_context(&Context::new()).is_empty());
         assert_eq!(span_context(&TraceContext::default()), None);
     }
 

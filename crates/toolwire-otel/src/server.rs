@@ -13,7 +13,7 @@ use crate::attributes::{add_request, connection_attributes};
 use crate::conventions::attribute;
 use crate::ending::Ending;
 use crate::parent::Parent;
-use crate::propagation::trace_context;
+use crate::propagation::Propagators;
 use crate::recording::{Recording, Start};
 use crate::side::Side;
 use crate::stream_opening::Opening;
@@ -27,7 +27,7 @@ impl Middleware for Telemetry {
                 Box::pin(self.record_exchange(request, next))
             }
             TelemetryMode::PropagationOnly => {
-                let context = parent_of(request).context;
+                let context = parent_of(request, self.settings.propagators).context;
                 Box::pin(next.run(request).with_context(context))
             }
             _ => Box::pin(next.run(request)),
@@ -93,7 +93,7 @@ impl Telemetry {
         let target = Target::of(&method, request.name(), request.params());
         let rounds = &self.instruments.rounds;
         let round = rounds.round(request.is_retry(), request.sent_request_state());
-        let parent = parent_of(request);
+        let parent = parent_of(request, self.settings.propagators);
         let connection = request.scope().transport().connection_info();
         let metric_attributes =
             connection_attributes(&self.settings, connection, request.version());
@@ -130,7 +130,7 @@ impl Telemetry {
             .with_attributes(attributes)
             .with_links(parent.links(&round));
         let context = self.instruments.start(builder, &parent.context);
-        set_meta(request, &context);
+        set_meta(request, self.settings.propagators, &context);
         let start = Start {
             side: Side::Server,
             context,
@@ -186,15 +186,16 @@ fn record_session(recording: &Recording, request: &Request) {
     });
 }
 
-fn parent_of(request: &Request) -> Parent {
+fn parent_of(request: &Request, propagators: Propagators) -> Parent {
     let connection = request.scope().transport().connection_info();
     let meta = TraceContext::from_meta(request.meta());
-    Parent::of(&meta, connection.map(|connection| &connection.trace))
+    let http = connection.map(|connection| &connection.trace);
+    Parent::of(propagators, &meta, http)
 }
 
 /// Writes the trace context of a span into `_meta`, so that audit logs and relays use it.
-fn set_meta(request: &mut Request, context: &Context) {
-    let trace = trace_context(context);
+fn set_meta(request: &mut Request, propagators: Propagators, context: &Context) {
+    let trace = propagators.trace_context(context);
     if trace.traceparent().is_none() {
         return;
     }

@@ -9,6 +9,7 @@ use opentelemetry::metrics::MeterProvider;
 use opentelemetry::trace::{SpanId, TraceContextExt as _};
 
 use crate::instruments::{Instruments, scope};
+use crate::propagation::Propagators;
 use crate::redaction::Redaction;
 
 /// Spans and metrics of a server or a client.
@@ -56,6 +57,7 @@ pub(crate) struct Settings {
     pub(crate) reuses_tool_span: bool,
     pub(crate) upstream: Option<Arc<str>>,
     pub(crate) trace_ids_in_errors: bool,
+    pub(crate) propagators: Propagators,
 }
 
 impl Telemetry {
@@ -71,6 +73,7 @@ impl Telemetry {
                 reuses_tool_span: true,
                 upstream: None,
                 trace_ids_in_errors: false,
+                propagators: Propagators::ALL,
             }),
             instruments: Arc::default(),
         }
@@ -138,6 +141,19 @@ impl Telemetry {
     #[must_use]
     pub fn with_trace_ids_in_errors(self) -> Self {
         self.changed(|settings| settings.trace_ids_in_errors = true)
+    }
+
+    /// Neither reads nor sends `traceparent` and `tracestate`: the spans of servers and clients are in separate traces.
+    /// Default: they are read and sent.
+    #[must_use]
+    pub fn without_trace_context(self) -> Self {
+        self.changed(|settings| settings.propagators.trace_context = false)
+    }
+
+    /// Neither reads nor sends `baggage`. Default: it is read and sent.
+    #[must_use]
+    pub fn without_baggage(self) -> Self {
+        self.changed(|settings| settings.propagators.baggage = false)
     }
 
     fn changed(mut self, change: impl FnOnce(&mut Settings)) -> Self {

@@ -10,6 +10,8 @@ mod otlp_client;
 #[cfg(feature = "otel")]
 mod prometheus;
 #[cfg(feature = "otel")]
+mod propagators;
+#[cfg(feature = "otel")]
 mod providers;
 
 #[cfg(feature = "otel")]

@@ -17,6 +17,7 @@ use toolwire_redis::RedisOptions;
 
 use crate::telemetry::otlp_client::OtlpClient;
 use crate::telemetry::prometheus::PrometheusText;
+use crate::telemetry::propagators::OtelPropagators;
 
 /// How long the exit waits until the last spans and metrics are exported.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
@@ -45,6 +46,21 @@ pub(crate) fn start(has_page: bool) {
         return;
     }
     let mut telemetry = Telemetry::new();
+    let propagators = OtelPropagators::read(env::var("OTEL_PROPAGATORS").ok().as_deref());
+    if let Some(unknown) = &propagators.unknown {
+        // The command also runs if standard error is closed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "toolwire: warning: OTEL_PROPAGATORS has unknown names, which are ignored: {unknown}; the known ones are \
+             tracecontext, baggage and none"
+        );
+    }
+    if !propagators.trace_context {
+        telemetry = telemetry.without_trace_context();
+    }
+    if !propagators.baggage {
+        telemetry = telemetry.without_baggage();
+    }
     if let Some(provider) = &traces {
         telemetry = telemetry.with_tracer_provider(provider);
     }

@@ -224,3 +224,33 @@ async fn client_sends_its_span_in_headers_and_meta() {
         serving.abort();
     }
 }
+
+#[tokio::test]
+async fn context_is_propagated_unless_it_is_switched_off() {
+    for (telemetry, is_propagated) in [
+        (
+            Telemetry::without_baggage as fn(Telemetry) -> Telemetry,
+            true,
+        ),
+        (Telemetry::without_trace_context, false),
+    ] {
+        let (front, back) = (Traced::new(), Traced::new());
+        let server = server().with_middleware(back.telemetry.clone());
+        let builder = Client::builder("agent", "1.0.0");
+        let builder = builder.with_middleware(telemetry(front.telemetry.clone()));
+        let client = connect(builder, &server, Era::Modern).await;
+        back.take();
+        send(&client, "tools/call add").await;
+        let served = back.one("tools/call add");
+        assert_eq!(served.parent_span_is_remote, is_propagated);
+        // A server that does not read the context starts a trace of its own.
+        let server = super::server().with_middleware(telemetry(back.telemetry.clone()));
+        let builder = Client::builder("agent", "1.0.0");
+        let builder = builder.with_middleware(front.telemetry.clone());
+        let client = connect(builder, &server, Era::Modern).await;
+        back.take();
+        send(&client, "tools/call add").await;
+        let served = back.one("tools/call add");
+        assert_eq!(served.parent_span_is_remote, is_propagated);
+    }
+}
