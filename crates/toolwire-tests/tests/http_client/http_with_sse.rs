@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::sync::Notify;
-use toolwire::{ClientBuilder, DetectedEra, LegacyTransport, ProtocolVersion};
+use toolwire::{ClientBuilder, DetectedEra, LegacyTransport, ProtocolVersion, TraceContext};
 use toolwire_tests::peer::within;
 
 use super::double::Double;
@@ -82,6 +82,32 @@ async fn relative_endpoint_is_resolved() {
     check("http://made.up:80/m", "http://made.up:80/m").await;
     check("../m", "http://made.up/m").await;
     check("m?next=http://x/y", "http://made.up/api/m?next=http://x/y").await;
+}
+
+#[tokio::test]
+async fn trace_context_is_in_the_headers() {
+    let server = Double::new(|request| match &*request.http_method {
+        "GET" => Reply::events(endpoint("/m") + &initialize_response()).left_open(),
+        _ => Reply::status(202),
+    });
+    let client = ClientBuilder::new("test", "1").with_detected_era(HTTP_WITH_SSE);
+    let client = client.with_http_client(server.clone());
+    let client = within(client.connect("http://made.up/sse")).await.unwrap();
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let trace = TraceContext::new(parent).unwrap();
+    let call = client.call_tool("act", json!({"a": "traceparent"}));
+    let calls = [
+        call.with_trace_context(trace),
+        client.call_tool("act", json!({})),
+    ];
+    let calls = calls.map(|call| tokio::spawn(call.into_future()));
+    for (nth, expected) in [Some(parent), None].into_iter().enumerate() {
+        let post = server.record.nth("POST", "tools/call", nth).await;
+        assert_eq!(post.header("traceparent"), expected);
+    }
+    for call in calls {
+        call.abort();
+    }
 }
 
 #[tokio::test]

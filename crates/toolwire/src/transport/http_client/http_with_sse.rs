@@ -20,6 +20,7 @@ use crate::transport::http_client::endpoint::RemoteEndpoint;
 use crate::transport::http_client::event_reader::EventReader;
 use crate::transport::http_client::redirect;
 use crate::transport::http_client::response;
+use crate::transport::http_client::trace_headers::insert_message_trace_headers;
 
 /// Opens the stream and waits for the event with the URL of the message endpoint.
 pub(super) async fn open(
@@ -102,7 +103,10 @@ impl SendMessage for MessageEndpoint {
     fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>> {
         let endpoint = Arc::clone(&self.0);
         Box::pin(async move {
-            let response = endpoint.post(message, HeaderMap::new()).await?;
+            let mut headers = HeaderMap::new();
+            let is_set = |name: &str| endpoint.has_user_header(name);
+            insert_message_trace_headers(&mut headers, &message, is_set);
+            let response = endpoint.post(message, headers).await?;
             response::check_accepted(response).await
         })
     }

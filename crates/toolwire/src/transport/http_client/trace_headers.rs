@@ -4,6 +4,8 @@
 //! that both name the same span.
 
 use http::{HeaderMap, HeaderValue};
+use memchr::memmem;
+use serde::Deserialize;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::trace_context::TraceContext;
 use toolwire_types::{Meta, RawJson, meta_key};
@@ -46,6 +48,27 @@ pub(super) fn insert_trace_headers(
         {
             headers.insert(name, value);
         }
+    }
+}
+
+/// Adds the trace context of a message that is already written, like [`insert_trace_headers`].
+pub(super) fn insert_message_trace_headers(
+    headers: &mut HeaderMap,
+    message: &[u8],
+    is_set: impl Fn(&str) -> bool,
+) {
+    /// The part of a message with the trace context.
+    #[derive(Deserialize)]
+    struct MessageParams {
+        params: Option<RawJson>,
+    }
+
+    let has = |key: &str| memmem::find(message, key.as_bytes()).is_some();
+    if !has(meta_key::TRACEPARENT) && !has(meta_key::BAGGAGE) {
+        return;
+    }
+    if let Ok(message) = serde_json::from_slice::<MessageParams>(message) {
+        insert_trace_headers(headers, message.params.as_ref(), is_set);
     }
 }
 
