@@ -6,9 +6,13 @@ use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
 use serde::Deserialize;
-use toolwire::client_middleware::{ClientMiddleware, ClientNext, ClientRequest, ConnectionEnd};
+use toolwire::client_middleware::{
+    ClientMiddleware, ClientNext, ClientRequest, ConnectionEnd, ReceivedRequest,
+};
 use toolwire::types::{Meta, meta_key};
-use toolwire::{BoxFuture, ConnectionInfo, Error, ProtocolVersion, RawJson, TraceContext};
+use toolwire::{
+    BoxFuture, ConnectionInfo, Error, ErrorObject, ProtocolVersion, RawJson, TraceContext,
+};
 
 use crate::attributes::{add_request, server_attributes};
 use crate::conventions::attribute;
@@ -42,6 +46,19 @@ impl ClientMiddleware for Telemetry {
 
     fn handles_every_request(&self) -> bool {
         true
+    }
+
+    fn handle_received<'a>(
+        &'a self,
+        request: &'a ReceivedRequest,
+        responding: BoxFuture<'a, Result<RawJson, ErrorObject>>,
+    ) -> BoxFuture<'a, Result<RawJson, ErrorObject>> {
+        match self.settings.mode {
+            TelemetryMode::SpansAndMetrics if !self.instruments.is_inactive() => {
+                Box::pin(self.record_received(request, responding))
+            }
+            _ => responding,
+        }
     }
 
     fn connected(

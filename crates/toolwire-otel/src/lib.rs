@@ -31,6 +31,7 @@ mod instruments;
 mod known_names;
 mod parent;
 mod propagation;
+mod received_request;
 mod recording;
 mod redaction;
 #[cfg(feature = "relay")]

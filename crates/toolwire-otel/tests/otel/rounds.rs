@@ -1,6 +1,6 @@
 //! The spans of a call that asks for input.
 
-use opentelemetry::trace::SpanKind;
+use opentelemetry::trace::{SpanKind, Tracer as _, TracerProvider as _};
 use toolwire::ask::ElicitOutcome;
 use toolwire::types::ElicitResult;
 use toolwire::{Client, Elicit, Era, ErrorObject, RequestContext};
@@ -91,5 +91,54 @@ async fn request_to_a_legacy_client_is_a_child_of_the_call() {
             Some("elicitation/create")
         );
         assert_eq!(value("error.type").as_deref(), error_type);
+    }
+}
+
+#[tokio::test]
+async fn request_that_a_legacy_client_receives_has_a_span() {
+    let traced = Traced::new();
+    let server = Server::new("demo", "1.0.0")
+        .tool(greet)
+        .with_middleware(traced.telemetry.clone());
+    for (answer, error_type) in [(Ok("Ann"), None), (Err(()), Some("-32603"))] {
+        let own = traced.provider.clone();
+        let builder = Client::builder("agent", "1.0.0")
+            .on_elicitation(move |_| {
+                // The span is current in the handler.
+                drop(own.tracer("program").start("handler"));
+                async move {
+                    match answer {
+                        Ok(name) => Ok(ElicitResult::accept().with_content([("name", name)])),
+                        Err(()) => Err(ErrorObject::internal("broken")),
+                    }
+                }
+            })
+            .with_middleware(traced.telemetry.clone());
+        let client = connect(builder, &server, Era::Legacy).await;
+        traced.take();
+        let _ = client.call_tool("greet", json!({})).await;
+        let spans = traced.take();
+        let found = |name: &str, kind: &SpanKind| {
+            let span = spans
+                .iter()
+                .find(|span| span.name == name && span.span_kind == *kind);
+            span.unwrap_or_else(|| panic!("no {name} {kind:?}: {spans:?}"))
+        };
+        let sent = found("elicitation/create", &SpanKind::Client);
+        let received = found("elicitation/create", &SpanKind::Server);
+        assert_eq!(received.parent_span_id, sent.span_context.span_id());
+        let trace = received.span_context.trace_id();
+        assert_eq!(sent.span_context.trace_id(), trace);
+        let handler = found("handler", &SpanKind::Internal);
+        assert_eq!(handler.parent_span_id, received.span_context.span_id());
+        for (key, expected) in [
+            ("mcp.method.name", Some("elicitation/create")),
+            ("mcp.protocol.version", Some("2025-11-25")),
+            ("error.type", error_type),
+        ] {
+            let value = attribute(&received.attributes, key);
+            assert_eq!(value.as_deref(), expected, "{key}");
+        }
+        assert!(attribute(&received.attributes, "jsonrpc.request.id").is_some());
     }
 }

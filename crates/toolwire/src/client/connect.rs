@@ -145,6 +145,8 @@ impl Connecting<'_> {
             handlers,
             cache,
             Arc::clone(self.skipped),
+            self.config.middleware.clone(),
+            Arc::clone(self.connection),
         ))
     }
 

@@ -30,13 +30,12 @@ use crate::client::cache::Cache;
 use crate::client::events::routes::EventRoutes;
 use crate::client::handlers::ClientHandlers;
 use crate::client::listen_queue::{ListenEvent, ListenQueue};
+use crate::client::middleware::{ClientChain, ReceivedRequest};
 use crate::client::progress::ProgressRoutes;
 use crate::client::send::{SendMessage, trace_wire};
 #[cfg(feature = "tasks")]
 use crate::client::tasks::notifications::TaskNotifications;
-#[cfg(feature = "relay")]
-use crate::engine::BoxFuture;
-use crate::engine::PeerText;
+use crate::engine::{BoxFuture, CatchPanic, ConnectionInfo, PeerText};
 use crate::sync::lock;
 
 /// The maximum number of concurrent requests of one server. Further requests are rejected.
@@ -55,6 +54,9 @@ pub(crate) struct IncomingMessages {
     #[cfg(feature = "tasks")]
     pub(crate) task_notifications: Arc<TaskNotifications>,
     cache: Arc<Cache>,
+    /// The middleware around the handlers of requests. `None` without any.
+    middleware: Option<ClientChain>,
+    connection: Arc<ConnectionInfo>,
     state: Mutex<IncomingState>,
     /// Shared by all connections of one client.
     skipped: Arc<AtomicU64>,
@@ -91,6 +93,8 @@ impl IncomingMessages {
         handlers: Arc<ClientHandlers>,
         cache: Arc<Cache>,
         skipped: Arc<AtomicU64>,
+        middleware: Option<ClientChain>,
+        connection: Arc<ConnectionInfo>,
     ) -> Self {
         Self {
             handlers,
@@ -100,6 +104,8 @@ impl IncomingMessages {
             #[cfg(feature = "tasks")]
             task_notifications: Arc::default(),
             cache,
+            middleware,
+            connection,
             state: Mutex::default(),
             skipped,
             renewals: watch::Sender::new(0),
@@ -323,22 +329,68 @@ impl IncomingMessages {
         let messages = Arc::clone(self);
         let reply = Arc::clone(reply);
         let running_id = id.clone();
+        let received = self.received(request, version);
         // Spawned while the table is locked, so that the task cannot end before it is in the table.
         let task = tokio::spawn(async move {
-            let handlers = &messages.handlers;
-            let outcome = match work {
-                RequestedWork::Input(input, version) => handlers.respond(*input, version).await,
-                RequestedWork::Custom(method, params) => {
-                    handlers.respond_to_custom(&method, params).await
-                }
-                #[cfg(feature = "relay")]
-                RequestedWork::Relay(response) => response.await,
+            let outcome = match received {
+                Some(received) => messages.handle_received(&received, work).await,
+                None => messages.handle_work(work).await,
             };
             // The response is sent before the request leaves the table, so the table bounds both.
             send_response(&reply, running_id.clone(), outcome).await;
             messages.state().running.remove(&running_id);
         });
         state.running.insert(id, task.abort_handle());
+    }
+
+    /// Returns a request of the server for the middleware. Returns `None` without any, and for a relay.
+    fn received(
+        &self,
+        request: &RequestEnvelope<'_>,
+        version: Option<ProtocolVersion>,
+    ) -> Option<ReceivedRequest> {
+        self.middleware.as_ref()?;
+        if self.handlers.is_relay() {
+            return None;
+        }
+        Some(ReceivedRequest::new(
+            request.id.clone(),
+            request.method.clone().into_owned(),
+            request.params.map(RawJson::from),
+            version?,
+            &self.connection,
+        ))
+    }
+
+    /// Runs the handler of a request behind the middleware.
+    async fn handle_received(
+        &self,
+        received: &ReceivedRequest,
+        work: RequestedWork,
+    ) -> Result<RawJson, ErrorObject> {
+        let mut responding: BoxFuture<'_, _> = Box::pin(self.handle_work(work));
+        for middleware in self.middleware.iter().flat_map(|chain| chain.iter().rev()) {
+            responding = middleware.handle_received(received, responding);
+        }
+        // A middleware may panic, too.
+        let responding = CatchPanic::new(responding);
+        responding.await.unwrap_or_else(|_| {
+            let method = received.method();
+            Err(ErrorObject::internal(format!(
+                "the middleware of {method} panicked"
+            )))
+        })
+    }
+
+    async fn handle_work(&self, work: RequestedWork) -> Result<RawJson, ErrorObject> {
+        match work {
+            RequestedWork::Input(input, version) => self.handlers.respond(*input, version).await,
+            RequestedWork::Custom(method, params) => {
+                self.handlers.respond_to_custom(&method, params).await
+            }
+            #[cfg(feature = "relay")]
+            RequestedWork::Relay(response) => response.await,
+        }
     }
 
     /// Sends an immediate response from its own task. A server that does not read gets no more of them.

@@ -11,12 +11,14 @@
 
 mod from_fn;
 mod next;
+mod received_request;
 mod request;
 mod send_once;
 
+use std::fmt;
 use std::sync::Arc;
 
-use toolwire_types::{ProtocolVersion, RawJson};
+use toolwire_types::{ErrorObject, ProtocolVersion, RawJson};
 
 use crate::engine::{BoxFuture, ConnectionInfo};
 use crate::error::Error;
@@ -24,6 +26,7 @@ use crate::error::Error;
 pub use from_fn::{from_fn, from_fn_with};
 pub use next::ClientNext;
 pub(crate) use next::SendRequest;
+pub use received_request::ReceivedRequest;
 pub use request::ClientRequest;
 pub(crate) use request::{SentId, StreamOpening};
 pub(crate) use send_once::SendOnce;
@@ -88,6 +91,16 @@ pub trait ClientMiddleware: Send + Sync + 'static {
         false
     }
 
+    /// Stands around the handler of a request of the server, before 2026-07-28. Returns a future that awaits `responding`, which
+    /// runs the handler. Requests to a client of a relay are forwarded without it. Default: `responding`.
+    fn handle_received<'a>(
+        &'a self,
+        _request: &'a ReceivedRequest,
+        responding: BoxFuture<'a, Result<RawJson, ErrorObject>>,
+    ) -> BoxFuture<'a, Result<RawJson, ErrorObject>> {
+        responding
+    }
+
     /// Is called when the client has connected. Returns a function that is called when the connection ends: when the client
     /// closes it, replaces it by another one, or is dropped. Default: nothing.
     fn connected(
@@ -96,6 +109,12 @@ pub trait ClientMiddleware: Send + Sync + 'static {
         _connection: &ConnectionInfo,
     ) -> Option<ConnectionEnd> {
         None
+    }
+}
+
+impl fmt::Debug for dyn ClientMiddleware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientMiddleware").finish_non_exhaustive()
     }
 }
 
@@ -113,6 +132,14 @@ impl<M: ClientMiddleware + ?Sized> ClientMiddleware for Arc<M> {
 
     fn handles_every_request(&self) -> bool {
         M::handles_every_request(self)
+    }
+
+    fn handle_received<'a>(
+        &'a self,
+        request: &'a ReceivedRequest,
+        responding: BoxFuture<'a, Result<RawJson, ErrorObject>>,
+    ) -> BoxFuture<'a, Result<RawJson, ErrorObject>> {
+        M::handle_received(self, request, responding)
     }
 
     fn connected(
