@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use crate::hosts::hidden_values::HiddenValues;
+
 /// Returns the changed lines of a file, with the number of the first one. An edit changes one place, or several that
-/// are shown together.
+/// are shown together. Values with secret names are hidden, because other servers may have a part of the lines.
 pub(crate) fn changed_lines(before: &str, after: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new);
@@ -14,7 +16,9 @@ pub(crate) fn changed_lines(before: &str, after: &str) -> String {
     let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
     let mut text = format!("@@ line {} @@\n", start + 1);
     for (sign, lines) in [('-', old), ('+', new)] {
+        let mut hidden = HiddenValues::default();
         for line in lines {
+            let line = hidden.line(line);
             // A string is always writable.
             let _ = writeln!(text, "{sign}{line}");
         }
@@ -36,5 +40,15 @@ mod tests {
         check("", "a\n", "@@ line 1 @@\n+a\n");
         check("a\r\nb\r\n", "a\r\nc\r\n", "@@ line 2 @@\n-b\n+c\n");
         check("a\na\n", "a\n", "@@ line 2 @@\n-a\n");
+        let other = r#"{"other": {"env": {"API_KEY": "hunter2"}}"#;
+        let expected = r#"@@ line 1 @@
+-{"other": {"env": {"API_KEY": "***"}}}
++{"other": {"env": {"API_KEY": "***"}}, "demo": {}}
+"#;
+        check(
+            &format!("{other}}}"),
+            &format!("{other}, \"demo\": {{}}}}"),
+            expected,
+        );
     }
 }

@@ -7,6 +7,7 @@ mod config_file;
 mod diff;
 mod document;
 mod entry;
+mod hidden_values;
 mod json_text;
 mod own_command;
 mod table;

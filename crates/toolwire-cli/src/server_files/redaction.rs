@@ -3,7 +3,8 @@
 //! Secrets in arguments are guessed from the name beside them and from their form. Variables (`${KEY}`) are no secrets
 //! and stay.
 
-const HIDDEN: &str = "***";
+/// Stands for a secret.
+pub(crate) const HIDDEN: &str = "***";
 
 /// Parts of names that indicate a secret value.
 const SECRET_NAMES: [&str; 9] = [
@@ -38,7 +39,7 @@ pub(super) fn arguments(arguments: &[String]) -> Vec<String> {
 }
 
 /// Returns a URL without credentials, query, and path segments that look like tokens.
-pub(super) fn url(url: &str) -> String {
+pub(crate) fn url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };
