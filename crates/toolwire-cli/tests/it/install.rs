@@ -216,6 +216,47 @@ async fn entry_that_differs_is_replaced_only_on_request() {
 }
 
 #[tokio::test]
+async fn reports_are_json_also_without_a_change() {
+    let computer = Computer::new("install-json");
+    let other = r#"{"mcpServers": {"other": {"command": "a", "env": {"API_KEY": "hunter2"}}}}"#;
+    let path = computer.0.write("home/.cursor/mcp.json", other);
+    let options = ["--host", "cursor", "--json"];
+    let report = computer
+        .install(&[&options[..], &["--dry-run"]].concat())
+        .await
+        .json();
+    assert_eq!(report[0]["change"], "added");
+    let diff = report[0]["diff"].as_str().unwrap_or_default();
+    assert!(diff.contains("+") && diff.contains("demo"), "{report}");
+    // The line has the other server, too.
+    assert!(
+        diff.contains("API_KEY") && !diff.contains("hunter2"),
+        "{report}"
+    );
+    let report = computer
+        .install(&[&options[..], &["--print"]].concat())
+        .await
+        .json();
+    assert_eq!(report[0]["entry"]["command"], PROGRAM);
+    let text = report[0]["text"].as_str().unwrap_or_default();
+    let text: Value = serde_json::from_str(text).expect("it is JSON");
+    assert_eq!(text["mcpServers"]["demo"], report[0]["entry"]);
+    let words = [
+        "uninstall",
+        "other",
+        "--host",
+        "cursor",
+        "--dry-run",
+        "--json",
+    ];
+    let report = computer.toolwire(&words).await.json();
+    assert_eq!(report[0]["change"], "removed");
+    assert!(report[0]["diff"].is_string(), "{report}");
+    let after = std::fs::read_to_string(&path).expect("the file is readable");
+    assert_eq!(after, other);
+}
+
+#[tokio::test]
 async fn host_that_is_named_twice_is_changed_once() {
     let computer = Computer::new("install-twice");
     let options = ["--host", "cursor,cursor", "--no-check", "--json"];

@@ -1,20 +1,20 @@
 //! Installs a server in hosts, removes it, and lists what is installed.
 
 mod installed;
+mod plan;
 mod source;
 mod uninstall;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::commands::install::plan::Plan;
 use crate::commands::server_summary::ServerSummary;
 use crate::failure::{Exit, Failure};
-use crate::hosts::{
-    ConfigFile, Document, Host, NewEntry, OwnCommand, Scope, changed_lines, check_name,
-};
-use crate::install_arguments::{EditOptions, Install};
+use crate::hosts::{ConfigFile, Document, Host, NewEntry, Scope, check_name};
+use crate::install_arguments::Install;
 use crate::screen::Screen;
 use crate::server_files::shown_path;
 use crate::show::plain_text;
@@ -49,6 +49,9 @@ pub(crate) async fn install(arguments: &Install, screen: &Arc<Screen>) -> Result
         reports.push(plan.run(&arguments.edit, screen).await?);
     }
     if arguments.edit.dry_run {
+        if screen.json {
+            screen.print_json(&reports)?;
+        }
         return Ok(Exit::Success);
     }
     let checked = check(&source, arguments, screen).await;
@@ -74,117 +77,6 @@ pub(crate) async fn install(arguments: &Install, screen: &Arc<Screen>) -> Result
             .with_context("the server does not start: ")
             .with_default_advice(&remove)
     })
-}
-
-/// The change of one host.
-#[derive(Debug)]
-struct Plan<'a> {
-    host: &'static Host,
-    new: &'a NewEntry,
-    file: ConfigFile,
-    /// The new text of the file, or `None` if it has the entry.
-    text: Option<String>,
-    /// `true` if the entry differs from the one in the file.
-    replaces: bool,
-    commands: Vec<OwnCommand>,
-}
-
-impl<'a> Plan<'a> {
-    fn new(host: &'static Host, new: &'a NewEntry, arguments: &Install) -> Result<Self, Failure> {
-        let scope = arguments.edit.scope;
-        let file = ConfigFile::read(&path(host, scope)?)?;
-        let document = Document::new(host, file.text());
-        let entries = document
-            .entries()
-            .map_err(|problem| invalid(&file, &problem))?;
-        let existing = entries.get(&new.name);
-        let shown = shown_path(file.path());
-        if existing.is_some_and(|entry| *entry != new.entry) && !arguments.replace {
-            let name = &new.name;
-            return Err(
-                Failure::usage(format!("{shown} has another entry `{name}`"))
-                    .with_advice("replace it with --replace, or choose a name with --name"),
-            );
-        }
-        let text = match existing {
-            Some(entry) if *entry == new.entry => None,
-            _ => Some(
-                document
-                    .with(new)
-                    .map_err(|problem| invalid(&file, &problem))?,
-            ),
-        };
-        let mut commands = Vec::new();
-        if !arguments.edit.edit_file
-            && text.is_some()
-            && let Some(add) = OwnCommand::add(host, scope, new)
-        {
-            if existing.is_some() {
-                commands.extend(OwnCommand::remove(host, scope, &new.name));
-            }
-            commands.push(add);
-        }
-        Ok(Self {
-            host,
-            new,
-            replaces: existing.is_some(),
-            file,
-            text,
-            commands,
-        })
-    }
-
-    /// Makes the change, or shows it, and returns a report about it.
-    async fn run(&self, options: &EditOptions, screen: &Screen) -> Result<Value, Failure> {
-        let shown = shown_path(self.file.path());
-        let change = match (&self.text, self.replaces) {
-            (None, _) => "unchanged",
-            (Some(_), true) => "replaced",
-            (Some(_), false) => "added",
-        };
-        let mut report = json!({
-            "host": self.host.id,
-            "name": self.new.name,
-            "scope": options.scope.name(),
-            "change": change,
-            "file": shown,
-        });
-        if !self.commands.is_empty() {
-            let commands: Vec<_> = self.commands.iter().map(OwnCommand::shown).collect();
-            report["commands"] = json!(commands);
-        }
-        let Some(text) = &self.text else {
-            print_change(screen, &format!("{shown} has the entry already\n"))?;
-            return Ok(report);
-        };
-        if options.dry_run {
-            let shown = if self.commands.is_empty() {
-                let lines = changed_lines(self.file.text(), text);
-                format!("{shown}\n{lines}")
-            } else {
-                let commands: Vec<_> = self.commands.iter().map(OwnCommand::shown).collect();
-                format!("$ {}\n", commands.join("\n$ "))
-            };
-            screen.print(&plain_text(&shown))?;
-            return Ok(report);
-        }
-        if self.commands.is_empty() {
-            self.file.replace(text)?;
-            print_change(
-                screen,
-                &format!("{change} `{}` in {shown}\n", self.new.name),
-            )?;
-        } else {
-            for command in &self.commands {
-                command.run().await?;
-            }
-            print_change(
-                screen,
-                &format!("{change} `{}` in {}\n", self.new.name, self.host.name),
-            )?;
-        }
-        Ok(report)
-    }
 }
 
 /// Starts the server as a host would, and returns what it is. Returns `None` if that is not possible here.
@@ -220,14 +112,31 @@ fn print_entries(
     entries: &[NewEntry],
     screen: &Screen,
 ) -> Result<Exit, Failure> {
+    let mut reports = Vec::new();
     for (host, new) in hosts.iter().zip(entries) {
         let text = Document::new(host, "").with(new).map_err(Failure::usage)?;
         let file = host.file(scope).map(|path| shown_path(&path));
-        if let Some(file) = file.filter(|_| !screen.json) {
-            let check = host.check.shown();
+        let check = host.check.shown();
+        if screen.json {
+            reports.push(json!({
+                "host": host.id,
+                "name": new.name,
+                "scope": scope.name(),
+                "file": file,
+                "text": text,
+                "entry": new.entry,
+                "inputs": new.inputs,
+                "check": check,
+            }));
+            continue;
+        }
+        if let Some(file) = file {
             screen.show_line(&format!("{} reads {file} ({check})", host.name));
         }
         screen.print(&format!("{}\n", text.trim_end()))?;
+    }
+    if screen.json {
+        screen.print_json(&reports)?;
     }
     Ok(Exit::Success)
 }

@@ -1,6 +1,6 @@
 //! Removes a server from hosts.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::commands::install::{distinct_hosts, invalid, path, print_change};
 use crate::failure::{Exit, Failure};
@@ -8,7 +8,6 @@ use crate::hosts::{ConfigFile, Document, Host, OwnCommand, Removal, changed_line
 use crate::install_arguments::Uninstall;
 use crate::screen::Screen;
 use crate::server_files::shown_path;
-use crate::show::plain_text;
 
 /// Removes an entry from every host.
 pub(crate) async fn uninstall(arguments: &Uninstall, screen: &Screen) -> Result<Exit, Failure> {
@@ -25,46 +24,54 @@ pub(crate) async fn uninstall(arguments: &Uninstall, screen: &Screen) -> Result<
     }
     let mut reports = Vec::new();
     for (host, file, removal) in &plans {
-        let is_removed = remove(host, file, removal, arguments, screen).await?;
-        reports.push(json!({
+        let mut report = json!({
             "host": host.id,
             "name": arguments.name,
             "scope": arguments.edit.scope.name(),
-            "change": if is_removed { "removed" } else { "unchanged" },
+            "change": if *removal == Removal::Absent { "unchanged" } else { "removed" },
             "file": shown_path(file.path()),
-        }));
+        });
+        remove(host, file, removal, arguments, screen, &mut report).await?;
+        reports.push(report);
     }
-    if screen.json && !arguments.edit.dry_run {
+    if screen.json {
         screen.print_json(&reports)?;
     }
     Ok(Exit::Success)
 }
 
-/// Removes the entry from one host. Returns `false` if there is no such entry.
+/// Removes the entry from one host, or adds to the report what would be done.
 async fn remove(
     host: &Host,
     file: &ConfigFile,
     removal: &Removal,
     arguments: &Uninstall,
     screen: &Screen,
-) -> Result<bool, Failure> {
+    report: &mut Value,
+) -> Result<(), Failure> {
     let (name, shown) = (&arguments.name, shown_path(file.path()));
     if *removal == Removal::Absent {
-        print_change(screen, &format!("{shown} has no entry `{name}`\n"))?;
-        return Ok(false);
+        return print_change(screen, &format!("{shown} has no entry `{name}`\n"));
     }
     let command = OwnCommand::remove(host, arguments.edit.scope, name);
     let command = command.filter(|_| !arguments.edit.edit_file);
     if arguments.edit.dry_run {
-        let text = match (command, removal) {
-            (Some(command), _) => format!("$ {}\n", command.shown()),
-            (None, Removal::Restore(text) | Removal::Edit(text)) => {
-                format!("{shown}\n{}", changed_lines(file.text(), text))
-            }
-            (None, _) => format!("{shown}\n{}", changed_lines(file.text(), "")),
+        let after = match removal {
+            Removal::Restore(text) | Removal::Edit(text) => text.as_str(),
+            Removal::DeleteFile | Removal::Absent => "",
         };
-        screen.print(&plain_text(&text))?;
-        return Ok(true);
+        let change = match command {
+            Some(command) => {
+                report["commands"] = json!([command.shown()]);
+                format!("$ {}\n", command.shown())
+            }
+            None => {
+                let lines = changed_lines(file.text(), after);
+                report["diff"] = lines.as_str().into();
+                format!("{shown}\n{lines}")
+            }
+        };
+        return print_change(screen, &change);
     }
     match (command, removal) {
         (Some(command), _) => command.run().await?,
@@ -72,6 +79,5 @@ async fn remove(
         (None, Removal::Edit(text)) => file.replace(text)?,
         (None, Removal::DeleteFile | Removal::Absent) => file.delete()?,
     }
-    print_change(screen, &format!("removed `{name}` from {shown}\n"))?;
-    Ok(true)
+    print_change(screen, &format!("removed `{name}` from {shown}\n"))
 }
