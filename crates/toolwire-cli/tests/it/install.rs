@@ -454,6 +454,29 @@ mod own_commands {
     }
 
     #[tokio::test]
+    async fn entry_is_restored_if_it_cannot_be_replaced() {
+        let computer = Computer::new("install-claude-restore");
+        let existing =
+            r#"{"a": 1, "mcpServers": {"demo": {"command": "mine", "env": {"K": "v"}}}}"#;
+        let path = computer.0.write("home/.claude.json", existing);
+        // `claude mcp remove` succeeds, and `claude mcp add-json` fails.
+        let script = format!(
+            "#!/bin/sh\ncase \"$2\" in\nremove) echo '{{\"a\": 1, \"mcpServers\": {{}}}}' > '{}';;\n*) exit 1;;\nesac\n",
+            path.display()
+        );
+        let program = computer.0.write("bin/claude", &script);
+        let permissions = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(program, permissions).expect("the file is ours");
+        let options = ["--host", "claude-code", "--replace", "--no-check"];
+        let failed = computer.install(&options).await.failed(2);
+        assert!(failed.contains("is restored"), "{failed}");
+        let after = std::fs::read_to_string(&path).expect("the file is readable");
+        let after: Value = serde_json::from_str(&after).expect("it is JSON");
+        let existing: Value = serde_json::from_str(existing).expect("it is JSON");
+        assert_eq!(after, existing);
+    }
+
+    #[tokio::test]
     async fn failed_command_of_the_host_is_reported() {
         let computer = Computer::new("install-claude-fails");
         add_program(&computer, "claude", 1);

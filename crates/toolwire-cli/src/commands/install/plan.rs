@@ -118,7 +118,10 @@ impl<'a> Plan<'a> {
             )?;
         } else {
             for command in &self.commands {
-                command.run().await?;
+                command
+                    .run()
+                    .await
+                    .map_err(|failure| self.restore(failure))?;
             }
             print_change(
                 screen,
@@ -126,5 +129,46 @@ impl<'a> Plan<'a> {
             )?;
         }
         Ok(report)
+    }
+
+    /// Writes the entry back that the first command has removed, because the second one failed. Returns the failure.
+    fn restore(&self, failure: Failure) -> Failure {
+        match self.restore_entry() {
+            Ok(false) => failure,
+            Ok(true) => {
+                let advice =
+                    "the entry that was there is restored; edit the file instead with --edit-file";
+                failure.with_advice(advice)
+            }
+            Err(problem) => failure.with_advice(format!(
+                "the entry that was there is removed and cannot be restored ({}); add it again",
+                problem.message()
+            )),
+        }
+    }
+
+    /// Writes the entry to the file that was there before, if it is missing. Returns `false` if there is nothing to do.
+    fn restore_entry(&self) -> Result<bool, Failure> {
+        let Some(existing) = &self.existing else {
+            return Ok(false);
+        };
+        let file = ConfigFile::read(self.file.path())?;
+        let document = Document::new(self.host, file.text());
+        let entries = document
+            .entries()
+            .map_err(|problem| invalid(&file, &problem))?;
+        if entries.contains_key(&self.new.name) {
+            return Ok(false);
+        }
+        let removed = NewEntry {
+            name: self.new.name.clone(),
+            entry: existing.clone(),
+            inputs: Vec::new(),
+        };
+        let text = document
+            .with(&removed)
+            .map_err(|problem| invalid(&file, &problem))?;
+        file.replace(&text)?;
+        Ok(true)
     }
 }
