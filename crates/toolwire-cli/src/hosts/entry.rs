@@ -69,6 +69,7 @@ impl NewEntry {
         own_program: &str,
     ) -> Result<Self, Failure> {
         let proxy;
+        let is_address = matches!(server, InstalledServer::Url { .. });
         let server = match server {
             InstalledServer::Url { .. } if host.style == EntryStyle::CommandOnly => {
                 proxy = through_proxy(server, own_program);
@@ -80,13 +81,19 @@ impl NewEntry {
         if host.references == References::None
             && let Some(variable) = names.first()
         {
-            return Err(Failure::usage(format!(
+            let problem = format!(
                 "{} has no references to environment variables, so {variable} cannot be passed by name",
                 host.name
-            ))
-            .with_advice(format!(
-                "start a program that sets it, or write its value to the file: --env {variable}=value --inline-secrets"
-            )));
+            );
+            // An address has no variables: its token is a header.
+            let advice = if is_address {
+                "write the token to the file: --header 'Authorization: Bearer TOKEN' --inline-secrets".to_owned()
+            } else {
+                format!(
+                    "start a program that sets it, or write its value to the file: --env {variable}=value --inline-secrets"
+                )
+            };
+            return Err(Failure::usage(problem).with_advice(advice));
         }
         let inputs = match host.references {
             References::Inputs => names.iter().map(|variable| input(variable, name)).collect(),
@@ -455,11 +462,15 @@ mod tests {
     fn host_without_references_rejects_them() {
         for id in ["claude-desktop", "zed", "lmstudio"] {
             let host = Host::with_id(id).expect("the host exists");
-            for server in [command(), url()] {
+            for (server, option) in [
+                (command(), "--env KEY=value"),
+                (url(), "--header 'Authorization: Bearer TOKEN'"),
+            ] {
                 let failed = NewEntry::new(host, "notes", &server, "toolwire").err();
                 let text = failed.map(|failure| failure.text()).unwrap_or_default();
-                assert!(text.contains("KEY"), "{id}: {text}");
-                assert!(text.contains("--inline-secrets"), "{id}: {text}");
+                assert!(text.contains("KEY cannot be passed"), "{id}: {text}");
+                let advice = format!("{option} --inline-secrets");
+                assert!(text.contains(&advice), "{id}: {text}");
             }
         }
     }
