@@ -107,8 +107,31 @@ impl OwnCommand {
 
 /// Returns the first program of this name in `PATH`.
 fn find_program(name: &str) -> Option<PathBuf> {
-    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let directories = std::env::var_os("PATH")?;
-    let mut files = std::env::split_paths(&directories).map(|directory| directory.join(&file));
+    let mut files = std::env::split_paths(&directories).flat_map(|directory| {
+        let files = file_names(name, cfg!(windows)).into_iter();
+        files.map(move |file| directory.join(file))
+    });
     files.find(|path| path.is_absolute() && path.is_file())
+}
+
+/// Returns the file names that a program can have. On Windows, the command `code` of VS Code is a script.
+fn file_names(name: &str, is_windows: bool) -> Vec<String> {
+    if !is_windows {
+        return vec![name.to_owned()];
+    }
+    let extensions = ["exe", "cmd", "bat"];
+    extensions.map(|end| format!("{name}.{end}")).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_found_on_windows() {
+        assert_eq!(file_names("code", false), ["code"]);
+        let names = ["code.exe", "code.cmd", "code.bat"];
+        assert_eq!(file_names("code", true), names);
+    }
 }
