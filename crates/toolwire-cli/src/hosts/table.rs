@@ -192,7 +192,8 @@ pub(crate) const HOSTS: [Host; 11] = [
         references: References::Dollar,
         command: Some(HostCommand::Claude),
         reload: "start a new session of Claude Code; `/mcp` shows the server",
-        check: HostCheck::with_other_pages(CHECKED),
+        check: HostCheck::with_host_documentation(CHECKED)
+            .without("the file of the user, `claude mcp add-json`"),
     },
     Host {
         id: "codex",
@@ -203,7 +204,7 @@ pub(crate) const HOSTS: [Host; 11] = [
         references: References::Names,
         command: None,
         reload: "start a new session of Codex; a project must be trusted",
-        check: HostCheck::with_other_pages(CHECKED).without("`env_vars`"),
+        check: HostCheck::with_host_documentation(CHECKED).without("the file of a project"),
     },
     Host {
         id: "cursor",
