@@ -1,5 +1,6 @@
 //! Writes and checks `server.json`, which describes a server in the MCP registry.
 
+mod merge;
 mod readme;
 mod rules;
 
@@ -10,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cargo_package::CargoPackage;
 use crate::commands::bundle::{sha256, summary};
+use crate::commands::publish::merge::{merge, remove_crate};
 use crate::commands::server_summary::ServerSummary;
 use crate::failure::{Exit, Failure};
 use crate::publish_arguments::Publish;
@@ -41,7 +43,11 @@ pub(crate) async fn publish(arguments: &Publish, screen: &Arc<Screen>) -> Result
     let existing = read(&path)?;
     let mut problems = Vec::new();
     let document = if arguments.write {
-        merge(existing.unwrap_or_default(), &description)
+        let mut existing = existing.unwrap_or_default();
+        if arguments.no_cargo {
+            remove_crate(&mut existing, &package.name);
+        }
+        merge(existing, &description)
     } else {
         let Some(existing) = existing else {
             return Err(
@@ -190,14 +196,6 @@ fn read(path: &Path) -> Result<Option<Map<String, Value>>, Failure> {
         .map_err(|error| Failure::usage(format!("{shown} is not a JSON object: {error}")))
 }
 
-/// Returns a document with the members of a description and the other members that it had.
-fn merge(mut document: Map<String, Value>, description: &Map<String, Value>) -> Map<String, Value> {
-    for (member, value) in description {
-        document.insert(member.clone(), value.clone());
-    }
-    document
-}
-
 /// Returns the differences between a file and `Cargo.toml`. Packages are compared by their version only, because
 /// options of the command line add some.
 fn differences(document: &Map<String, Value>, description: &Map<String, Value>) -> Vec<String> {
@@ -236,14 +234,6 @@ mod tests {
 
     fn object(value: Value) -> Map<String, Value> {
         value.as_object().expect("an object").clone()
-    }
-
-    #[test]
-    fn other_members_stay() {
-        let old = object(json!({"icons": [], "version": "1.0.0", "name": "a/b"}));
-        let new = object(json!({"version": "1.1.0", "packages": []}));
-        let expected = json!({"icons": [], "version": "1.1.0", "name": "a/b", "packages": []});
-        assert_eq!(Value::from(merge(old, &new)), expected);
     }
 
     #[test]
