@@ -128,6 +128,22 @@ impl Problems {
                 &format!("is not one of {}", ICON_TYPES.join(", ")),
             );
         }
+        match &icon["sizes"] {
+            Value::Null => {}
+            Value::Array(sizes) => {
+                for (index, size) in sizes.iter().enumerate() {
+                    if !size.as_str().is_some_and(is_icon_size) {
+                        let path = format!("{path}sizes[{index}]");
+                        self.add(&path, "is not a size such as 48x48, and not `any`");
+                    }
+                }
+            }
+            _ => self.add(&format!("{path}sizes"), "is not an array"),
+        }
+        let theme = &icon["theme"];
+        if !theme.is_null() && !["light", "dark"].map(Value::from).contains(theme) {
+            self.add(&format!("{path}theme"), "is not `light` or `dark`");
+        }
     }
 
     fn package(&mut self, package: &Value, path: &str) {
@@ -253,6 +269,13 @@ fn is_url(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
+/// Returns `true` for `any`, or a width and a height in pixels, such as `48x48`.
+fn is_icon_size(size: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let sides = size.split_once('x');
+    size == "any" || sides.is_some_and(|(width, height)| is_number(width) && is_number(height))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -273,7 +296,10 @@ mod tests {
                 },
             ],
             "remotes": [{"type": "streamable-http", "url": "https://x/mcp"}],
-            "icons": [{"src": "https://x/icon.png", "mimeType": "image/png"}],
+            "icons": [{
+                "src": "https://x/icon.png", "mimeType": "image/png",
+                "sizes": ["48x48", "any"], "theme": "dark",
+            }],
         })
     }
 
@@ -366,6 +392,17 @@ mod tests {
             "`remotes[0].url`",
         );
         check("/icons", json!([{"src": "http://x"}]), "`icons[0].src`");
+        let icon = |member: &str, value: Value| {
+            let mut icon = json!({"src": "https://x/icon.png"});
+            icon[member] = value;
+            json!([icon])
+        };
+        for size in ["48", "48x", "x48", "48X48", "+8x+8", "4.5x2", "", "Any"] {
+            let sizes = icon("sizes", json!(["any", size]));
+            check("/icons", sizes, "`icons[0].sizes[1]` is not a size");
+        }
+        check("/icons", icon("sizes", json!("48x48")), "`icons[0].sizes`");
+        check("/icons", icon("theme", json!("blue")), "`icons[0].theme`");
         let mut document = valid();
         document["packages"] = json!([]);
         document["remotes"] = json!([]);
