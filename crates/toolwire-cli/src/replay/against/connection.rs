@@ -68,6 +68,7 @@ impl<'a> ConnectionReplay<'a> {
         options: &'a CompareOptions,
         response_timeout: Duration,
         record: &Record,
+        live_values: LiveValues,
     ) -> Self {
         Self {
             relay,
@@ -78,16 +79,16 @@ impl<'a> ConnectionReplay<'a> {
             skipped: HashSet::new(),
             server_requests: VecDeque::new(),
             counterparts: HashMap::new(),
-            live_values: LiveValues::default(),
+            live_values,
             next_id: 1,
             reports: Vec::new(),
         }
     }
 
-    /// Closes the connection and returns the reports of its exchanges.
-    pub(super) async fn finish(self) -> Vec<ExchangeReport> {
+    /// Closes the connection. Returns the reports of its exchanges, and the values for the next connection.
+    pub(super) async fn finish(self) -> (Vec<ExchangeReport>, LiveValues) {
         self.relay.close().await;
-        self.reports
+        (self.reports, self.live_values.for_next_connection())
     }
 
     /// Sends a message of the client again, or waits for one of the server. `exchange` is the one it belongs to.
