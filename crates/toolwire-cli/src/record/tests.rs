@@ -177,50 +177,38 @@ fn written_within(
 #[test]
 fn recording_stops_at_its_limits_with_one_warning() {
     let unlimited = RecordLimits::default();
-    let stderr = |text: String| {
-        move |connection: &ConnectionRecorder| {
+    // Writes three lines of this length.
+    let check = |name: &str, limits: RecordLimits, length: usize, expected| {
+        let text = "a".repeat(length);
+        let written = written_within(name, limits, |connection| {
             for _ in 0..3 {
                 connection.stderr(&text);
             }
-        }
+        });
+        assert_eq!(written, expected, "{name}");
     };
     let events = |events| RecordLimits {
         events,
         ..unlimited
     };
     // The header is no event, and the start of the connection is one.
-    assert_eq!(
-        written_within("events", events(4), stderr("a".to_owned())),
-        (5, 0)
-    );
-    assert_eq!(
-        written_within("event", events(2), stderr("a".to_owned())),
-        (3, 1)
-    );
+    check("events", events(4), 1, (5, 0));
+    check("event", events(2), 1, (3, 1));
     let bytes = RecordLimits {
         bytes: 1200,
         ..unlimited
     };
-    assert_eq!(
-        written_within("bytes", bytes, stderr("a".repeat(1200))),
-        (2, 1)
-    );
+    check("bytes", bytes, 1200, (2, 1));
     let queued = RecordLimits {
         queued_bytes: 1000,
         ..unlimited
     };
-    assert_eq!(
-        written_within("queued", queued, stderr("a".repeat(1000))),
-        (2, 1)
-    );
+    check("queued", queued, 1000, (2, 1));
     let none = RecordLimits {
         queued_entries: 0,
         ..unlimited
     };
-    assert_eq!(
-        written_within("entries", none, stderr("a".to_owned())),
-        (1, 1)
-    );
+    check("entries", none, 1, (1, 1));
 }
 
 #[test]
