@@ -53,7 +53,7 @@ impl Change {
     /// Returns the notification of the change, without a subscription id.
     ///
     /// Returns `None` for a task: its notification contains the whole task, which must be loaded first, see
-    /// [`task_notification`].
+    /// [`task_notification`](crate::subscriptions::task_notification).
     #[must_use]
     pub fn to_notification(&self) -> Option<Notification> {
         let (method, params) = match self {
