@@ -461,8 +461,7 @@ mod own_commands {
         let path = computer.0.write("home/.claude.json", existing);
         // `claude mcp remove` succeeds, and `claude mcp add-json` fails.
         let script = format!(
-            "#!/bin/sh\ncase \"$2\" in\nremove) echo '{{\"a\": 1, \"mcpServers\": {{}}}}' > '{}';;\n*) exit 1;;\nesac\n",
-            path.display()
+            "#!/bin/sh\ncase \"$2\" in\nremove) echo '{{\"a\": 1, \"mcpServers\": {{}}}}' > '{path}';;\n*) exit 1;;\nesac\n"
         );
         let program = computer.0.write("bin/claude", &script);
         let permissions = std::fs::Permissions::from_mode(0o755);
