@@ -16,9 +16,11 @@ use crate::subject::Subject;
 /// The longest time until the server prints its address.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Shorter than the shutdown timeout of the server (10 s), because no client is connected any more. Longer than a proxy
-/// takes to kill a server process that does not exit (4 s).
+/// Shorter than the shutdown timeout of the server (10 s), because no client is connected any more.
 const END_TIMEOUT: Duration = Duration::from_secs(9);
+
+/// A proxy has two timeouts of 10 s: for its requests in flight, and for the processes of its server.
+const PROXY_END_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// The running server. It is killed when this is dropped.
 #[derive(Debug)]
@@ -26,13 +28,18 @@ pub struct ListeningServer {
     child: Child,
     stderr: Receiver<String>,
     url: String,
+    end_timeout: Duration,
 }
 
 impl ListeningServer {
     /// Starts the server and waits until it prints its address.
     pub(crate) fn start(subject: &Subject) -> Result<Self, Problem> {
         let (program, arguments) = subject.command(Wire::Http)?;
-        Self::start_program(&program, arguments)
+        let mut server = Self::start_program(&program, arguments)?;
+        if matches!(subject, Subject::ProxiedDemo) {
+            server.end_timeout = PROXY_END_TIMEOUT;
+        }
+        Ok(server)
     }
 
     /// Starts a program that prints its address.
@@ -54,6 +61,7 @@ impl ListeningServer {
             child,
             stderr,
             url: String::new(),
+            end_timeout: END_TIMEOUT,
         };
         // A server behind a proxy may write lines before.
         let mut other = Vec::new();
@@ -84,7 +92,8 @@ impl ListeningServer {
 
     /// Asks the server to shut down. It must exit soon and successfully.
     pub(crate) fn end(self) -> Check {
-        Check::new("exit_on_signal", self.end_within(END_TIMEOUT).err())
+        let timeout = self.end_timeout;
+        Check::new("exit_on_signal", self.end_within(timeout).err())
     }
 
     /// Asks the server to shut down. It must exit successfully within this time.
