@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::hosts::hidden_values::HiddenValues;
 
 /// Returns the changed lines of a file, with the number of the first one. An edit changes one place, or several that
-/// are shown together. Values with secret names are hidden, because other servers may have a part of the lines.
+/// are shown together. Values with secret names are hidden, because the lines may contain entries of other servers.
 pub(crate) fn changed_lines(before: &str, after: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new);
@@ -17,6 +17,10 @@ pub(crate) fn changed_lines(before: &str, after: &str) -> String {
     let mut text = format!("@@ line {} @@\n", start + 1);
     for (sign, lines) in [('-', old), ('+', new)] {
         let mut hidden = HiddenValues::default();
+        // The name of the first value may be in a line before it.
+        for line in before.lines().take(start) {
+            hidden.line(line);
+        }
         for line in lines {
             let line = hidden.line(line);
             // A string is always writable.
@@ -40,6 +44,11 @@ mod tests {
         check("", "a\n", "@@ line 1 @@\n+a\n");
         check("a\r\nb\r\n", "a\r\nc\r\n", "@@ line 2 @@\n-b\n+c\n");
         check("a\na\n", "a\n", "@@ line 2 @@\n-a\n");
+        check(
+            "\"--api-key\",\n\"old\"\n",
+            "\"--api-key\",\n\"new\"\n",
+            "@@ line 2 @@\n-\"***\"\n+\"***\"\n",
+        );
         let other = r#"{"other": {"env": {"API_KEY": "hunter2"}}"#;
         let expected = r#"@@ line 1 @@
 -{"other": {"env": {"API_KEY": "***"}}}

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
+use crate::hosts::hidden_values::is_reference;
 use crate::hosts::table::{EntryStyle, Host, References};
 
 /// The longest name of an entry.
@@ -85,8 +86,14 @@ impl NewEntry {
                 "{} has no references to environment variables, so {variable} cannot be passed by name",
                 host.name
             );
-            // An address has no variables: its token is a header.
-            let advice = if is_address {
+            // An address has no variables: its token is a header. A proxy would get the header as an argument, which other
+            // users can read.
+            let advice = if is_address && host.style == EntryStyle::CommandOnly {
+                format!(
+                    "install the proxy as a command, and write the token to the file: --env {variable}=value \
+                     --inline-secrets -- toolwire proxy URL --bearer-env {variable}"
+                )
+            } else if is_address {
                 "write the token to the file: --header 'Authorization: Bearer TOKEN' --inline-secrets".to_owned()
             } else {
                 format!(
@@ -115,12 +122,6 @@ impl NewEntry {
         let mut values = groups.flat_map(Map::values);
         values.any(|value| !value.as_str().is_some_and(is_reference))
     }
-}
-
-/// Returns `true` for a reference to a variable, also as a bearer token.
-fn is_reference(value: &str) -> bool {
-    let value = value.strip_prefix("Bearer ").unwrap_or(value);
-    (value.starts_with("${") || value.starts_with("{env:")) && value.ends_with('}')
 }
 
 /// Returns the command that connects a host without URLs to a server.
@@ -462,15 +463,17 @@ mod tests {
     fn host_without_references_rejects_them() {
         for id in ["claude-desktop", "zed", "lmstudio"] {
             let host = Host::with_id(id).expect("the host exists");
-            for (server, option) in [
-                (command(), "--env KEY=value"),
-                (url(), "--header 'Authorization: Bearer TOKEN'"),
+            let proxy = "--env KEY=value --inline-secrets -- toolwire proxy URL --bearer-env KEY";
+            let header = "--header 'Authorization: Bearer TOKEN' --inline-secrets";
+            let is_proxy = id == "claude-desktop";
+            for (server, advice) in [
+                (command(), "--env KEY=value --inline-secrets"),
+                (url(), if is_proxy { proxy } else { header }),
             ] {
                 let failed = NewEntry::new(host, "notes", &server, "toolwire").err();
                 let text = failed.map(|failure| failure.text()).unwrap_or_default();
                 assert!(text.contains("KEY cannot be passed"), "{id}: {text}");
-                let advice = format!("{option} --inline-secrets");
-                assert!(text.contains(&advice), "{id}: {text}");
+                assert!(text.contains(advice), "{id}: {text}");
             }
         }
     }

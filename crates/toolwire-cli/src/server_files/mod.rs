@@ -30,7 +30,7 @@ use crate::target::Target;
 
 pub(crate) use list::{ServerDetails, list};
 pub(crate) use locations::{project_file, shown as shown_path, user_file};
-pub(crate) use redaction::{HIDDEN, url as redacted_url};
+pub(crate) use redaction::{HIDDEN, is_secret_name, is_token, url as redacted_url};
 pub(crate) use toml_file::parse as parse_toml;
 
 /// The maximum number of known names in a failure.

@@ -106,13 +106,14 @@ fn is_variable(text: &str) -> bool {
     inside.is_some_and(|inside| !inside.contains(['}', '$']) && !inside.contains(":-"))
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Returns `true` if a name indicates a secret value.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
 /// Returns `true` if the text looks like a random token.
-fn is_token(text: &str) -> bool {
+pub(crate) fn is_token(text: &str) -> bool {
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let has_letters = text.contains(|c: char| c.is_ascii_alphabetic());
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_-=+".contains(c);
