@@ -9,22 +9,27 @@ const VARIABLE_KEY: [&str; 1] = ["name"];
 
 /// Returns a document with the members of a description and the other members that it had.
 ///
-/// A package is the one with the same type and identifier, also if the identifier has the version of the document, such
-/// as the URL of a bundle. A remote is the one with the same type and URL. Other packages and remotes stay.
+/// A package matches the old one with the same type and identifier. Versions in identifiers are ignored. A remote matches
+/// the old one with the same type and URL. Other packages and remotes stay.
 pub(super) fn merge(
     mut document: Map<String, Value>,
     description: &Map<String, Value>,
 ) -> Map<String, Value> {
     let old_version = text(document.get("version")).to_owned();
     let new_version = text(description.get("version")).to_owned();
-    let renewed = |identifier: &str| match old_version.as_str() {
-        "" => identifier.to_owned(),
-        old_version => identifier.replace(old_version, &new_version),
+    // The versions of the document may have more parts than numbers, such as `1.0.0-rc.1`.
+    let compared = |identifier: &str| {
+        let versions = [&old_version, &new_version].into_iter();
+        let known = versions.filter(|version| !version.is_empty());
+        let identifier = known.fold(identifier.to_owned(), |identifier, version| {
+            identifier.replace(version.as_str(), "*")
+        });
+        without_versions(&identifier)
     };
     for (member, value) in description {
         let merged = match (member.as_str(), document.get(member), value) {
             ("packages", Some(Value::Array(old)), Value::Array(new)) => {
-                merge_elements(old.clone(), new, &PACKAGE_KEY, renewed, merge_package)
+                merge_elements(old.clone(), new, &PACKAGE_KEY, compared, merge_package)
             }
             ("remotes", Some(Value::Array(old)), Value::Array(new)) => {
                 merge_elements(old.clone(), new, &REMOTE_KEY, str::to_owned, merge_members)
@@ -44,24 +49,26 @@ pub(super) fn remove_crate(document: &mut Map<String, Value>, name: &str) {
     }
 }
 
-/// Merges the new elements into the old ones with the same key, and appends the others. `renewed` returns what an old
-/// key has become.
+/// Merges the new elements into the old ones with the same key, and appends the others. `compared` returns the
+/// part of a key that is compared. An element with exactly the same key takes precedence.
 fn merge_elements(
     mut elements: Vec<Value>,
     new: &[Value],
     key: &[&str],
-    renewed: impl Fn(&str) -> String,
+    compared: impl Fn(&str) -> String,
     merge: impl Fn(&mut Value, &Value),
 ) -> Value {
     for new in new {
-        let is_same = |old: &&mut Value| {
-            key.iter().all(|member| {
-                let (old, new) = (text(old.get(member)), text(new.get(member)));
-                old == new || renewed(old) == new
+        let position = |is_same: &dyn Fn(&str, &str) -> bool| {
+            elements.iter().position(|old| {
+                key.iter()
+                    .all(|member| is_same(text(old.get(member)), text(new.get(member))))
             })
         };
-        match elements.iter_mut().find(is_same) {
-            Some(old) => merge(old, new),
+        let exact = position(&|old, new| old == new);
+        let found = exact.or_else(|| position(&|old, new| compared(old) == compared(new)));
+        match found {
+            Some(index) => merge(&mut elements[index], new),
             None => elements.push(new.clone()),
         }
     }
@@ -94,6 +101,22 @@ fn merge_members(old: &mut Value, new: &Value) {
         (Some(old), Some(new)) => old.extend(new.clone()),
         _ => *old = new.clone(),
     }
+}
+
+/// Returns an identifier with `*` instead of each version, such as `1.0.0`.
+fn without_versions(identifier: &str) -> String {
+    let mut text = String::with_capacity(identifier.len());
+    let mut rest = identifier;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, numbers) = rest.split_at(start);
+        let end = numbers.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let version = numbers[..end.unwrap_or(numbers.len())].trim_end_matches('.');
+        let is_version = version.matches('.').count() >= 2;
+        text.push_str(before);
+        text.push_str(if is_version { "*" } else { version });
+        rest = &numbers[version.len()..];
+    }
+    text + rest
 }
 
 fn text(value: Option<&Value>) -> &str {
@@ -173,6 +196,24 @@ mod tests {
                 "1.1.0",
                 json!([bundle("1.0.0", "mac"), bundle("1.1.0", "linux")]),
             ),
+        );
+        // The next run, on the other platform, does not change the version of the document.
+        check(
+            document(
+                "1.1.0",
+                json!([bundle("1.0.0", "mac"), bundle("1.1.0", "linux")]),
+            ),
+            document("1.1.0", json!([bundle("1.1.0", "mac")])),
+            document(
+                "1.1.0",
+                json!([bundle("1.1.0", "mac"), bundle("1.1.0", "linux")]),
+            ),
+        );
+        // A prerelease.
+        check(
+            document("1.0.0-rc.1", json!([bundle("1.0.0-rc.1", "mac")])),
+            document("1.0.0", json!([bundle("1.0.0", "mac")])),
+            document("1.0.0", json!([bundle("1.0.0", "mac")])),
         );
     }
 
