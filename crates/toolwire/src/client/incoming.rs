@@ -368,12 +368,14 @@ impl IncomingMessages {
         received: &ReceivedRequest,
         work: RequestedWork,
     ) -> Result<RawJson, ErrorObject> {
-        let mut responding: BoxFuture<'_, _> = Box::pin(self.handle_work(work));
-        for middleware in self.middleware.iter().flat_map(|chain| chain.iter().rev()) {
-            responding = middleware.handle_received(received, responding);
-        }
-        // A middleware may panic, too.
-        let responding = CatchPanic::new(responding);
+        // A middleware may panic, too, also before it returns its future.
+        let responding = CatchPanic::new(async {
+            let mut responding: BoxFuture<'_, _> = Box::pin(self.handle_work(work));
+            for middleware in self.middleware.iter().flat_map(|chain| chain.iter().rev()) {
+                responding = middleware.handle_received(received, responding);
+            }
+            responding.await
+        });
         responding.await.unwrap_or_else(|_| {
             let method = received.method();
             Err(ErrorObject::internal(format!(
@@ -574,5 +576,55 @@ async fn send_response(
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "a response could not be sent"),
         Err(_) => tracing::debug!("the server did not accept a response in time"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::cache::CacheOptions;
+    use crate::client::middleware::{ClientMiddleware, ClientNext, ClientRequest};
+    use crate::error::Error;
+
+    struct PanicsBeforeItsFuture;
+
+    impl ClientMiddleware for PanicsBeforeItsFuture {
+        fn handle<'a>(
+            &'a self,
+            request: &'a mut ClientRequest,
+            next: ClientNext<'a>,
+        ) -> BoxFuture<'a, Result<RawJson, Error>> {
+            Box::pin(async move { next.run(request).await })
+        }
+
+        fn handle_received<'a>(
+            &'a self,
+            _request: &'a ReceivedRequest,
+            _responding: BoxFuture<'a, Result<RawJson, ErrorObject>>,
+        ) -> BoxFuture<'a, Result<RawJson, ErrorObject>> {
+            panic!("a middleware without a future");
+        }
+    }
+
+    #[tokio::test]
+    async fn middleware_that_panics_before_its_future_fails_the_request() {
+        let middleware: Arc<dyn ClientMiddleware> = Arc::new(PanicsBeforeItsFuture);
+        let connection = Arc::new(ConnectionInfo::default());
+        let messages = IncomingMessages::new(
+            Arc::default(),
+            Arc::new(Cache::new(&CacheOptions::default(), String::new())),
+            Arc::default(),
+            Some(Arc::from([middleware])),
+            Arc::clone(&connection),
+        );
+        let version = ProtocolVersion::V2025_11_25;
+        let method = "com.example/method".to_owned();
+        let id = RequestId::from(1);
+        let received = ReceivedRequest::new(id, method.clone(), None, version, &connection);
+        let work = RequestedWork::Custom(method, RawJson::empty_object());
+        let outcome = messages.handle_received(&received, work).await;
+        let error = outcome.expect_err("the middleware panics");
+        assert_eq!(error.code, code::INTERNAL_ERROR);
+        assert!(error.message.contains("middleware"), "{error:?}");
     }
 }

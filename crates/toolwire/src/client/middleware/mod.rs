@@ -91,7 +91,7 @@ pub trait ClientMiddleware: Send + Sync + 'static {
         false
     }
 
-    /// Stands around the handler of a request of the server, before 2026-07-28. Returns a future that awaits `responding`, which
+    /// Wraps the handler of a request that a server before 2026-07-28 sends. Returns a future that awaits `responding`, which
     /// runs the handler. Requests to a client of a relay are forwarded without it. Default: `responding`.
     fn handle_received<'a>(
         &'a self,
