@@ -2,7 +2,7 @@
 //!
 //! Ids of sessions are credentials, so only their digests are stored.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,20 @@ use crate::telemetry::{Telemetry, TelemetryMode};
 /// The maximum number of open sessions that are measured. The oldest are not recorded.
 const MAX_SESSIONS: usize = 10_000;
 
-/// The open sessions by the digests of their ids.
+/// The digest of the id of a session.
+type SessionDigest = [u8; 32];
+
+/// The open sessions.
 #[derive(Debug, Default)]
 pub(crate) struct HttpSessions {
-    open: Mutex<HashMap<[u8; 32], OpenSession>>,
+    open: Mutex<OpenSessions>,
+}
+
+#[derive(Debug, Default)]
+struct OpenSessions {
+    by_digest: HashMap<SessionDigest, OpenSession>,
+    /// The digests in the order of insertion. Some of the sessions may have ended.
+    order: VecDeque<SessionDigest>,
 }
 
 /// A session that has not ended.
@@ -32,21 +42,26 @@ struct OpenSession {
 
 impl HttpSessions {
     fn insert(&self, session: &str, opened: OpenSession) {
+        let digest: SessionDigest = Sha256::digest(session).into();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.len() >= MAX_SESSIONS {
-            let oldest = open.iter().min_by_key(|(_, session)| session.start);
-            if let Some(oldest) = oldest.map(|(digest, _)| *digest) {
-                open.remove(&oldest);
-            }
+        let OpenSessions { by_digest, order } = &mut *open;
+        while by_digest.len() >= MAX_SESSIONS
+            && let Some(oldest) = order.pop_front()
+        {
+            by_digest.remove(&oldest);
         }
-        open.insert(Sha256::digest(session).into(), opened);
+        by_digest.insert(digest, opened);
+        order.push_back(digest);
+        if order.len() > 2 * MAX_SESSIONS {
+            order.retain(|digest| by_digest.contains_key(digest));
+        }
     }
 
     /// Returns a session once.
     fn take(&self, session: &str) -> Option<OpenSession> {
-        let digest: [u8; 32] = Sha256::digest(session).into();
+        let digest: SessionDigest = Sha256::digest(session).into();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.remove(&digest)
+        open.by_digest.remove(&digest)
     }
 }
 
@@ -93,5 +108,23 @@ mod tests {
         assert!(sessions.take("1").is_some());
         // A session ends once.
         assert_eq!(sessions.take("1"), None);
+    }
+
+    #[test]
+    fn ended_sessions_do_not_stay_in_the_order() {
+        let sessions = HttpSessions::default();
+        let opened = OpenSession {
+            start: Instant::now(),
+            version: ProtocolVersion::V2025_11_25,
+        };
+        sessions.insert("first", opened);
+        for number in 0..=2 * MAX_SESSIONS {
+            let session = number.to_string();
+            sessions.insert(&session, opened);
+            sessions.take(&session);
+        }
+        let ordered = sessions.open.lock().unwrap().order.len();
+        assert!(ordered <= MAX_SESSIONS, "{ordered}");
+        assert!(sessions.take("first").is_some());
     }
 }

@@ -28,6 +28,7 @@ impl Middleware for Telemetry {
             }
             TelemetryMode::PropagationOnly => {
                 let context = parent_of(request, self.settings.propagators).context;
+                remove_switched_off(request, self.settings.propagators);
                 Box::pin(next.run(request).with_context(context))
             }
             _ => Box::pin(next.run(request)),
@@ -195,6 +196,7 @@ fn parent_of(request: &Request, propagators: Propagators) -> Parent {
 
 /// Writes the trace context of a span into `_meta`, so that audit logs and relays use it.
 fn set_meta(request: &mut Request, propagators: Propagators, context: &Context) {
+    remove_switched_off(request, propagators);
     let trace = propagators.trace_context(context);
     if trace.traceparent().is_none() {
         return;
@@ -203,4 +205,24 @@ fn set_meta(request: &mut Request, propagators: Propagators, context: &Context) 
     meta.remove(meta_key::TRACESTATE);
     trace.to_meta(&mut meta);
     request.set_meta(&meta);
+}
+
+/// Removes the values that are switched off from `_meta`, so that a relay does not forward them.
+fn remove_switched_off(request: &mut Request, propagators: Propagators) {
+    if propagators == Propagators::ALL {
+        return;
+    }
+    let keys = [
+        (propagators.trace_context, meta_key::TRACEPARENT),
+        (propagators.trace_context, meta_key::TRACESTATE),
+        (propagators.baggage, meta_key::BAGGAGE),
+    ];
+    let mut meta = request.meta().clone();
+    let mut is_changed = false;
+    for (is_sent, key) in keys {
+        is_changed |= !is_sent && meta.remove(key).is_some();
+    }
+    if is_changed {
+        request.set_meta(&meta);
+    }
 }

@@ -15,6 +15,7 @@ use toolwire_gateway::GatewayOptions;
 use toolwire_otel::Telemetry;
 use toolwire_redis::RedisOptions;
 
+use crate::show::plain_text;
 use crate::telemetry::otlp_client::OtlpClient;
 use crate::telemetry::prometheus::PrometheusText;
 use crate::telemetry::propagators::OtelPropagators;
@@ -51,8 +52,9 @@ pub(crate) fn start(has_page: bool) {
         // The command also runs if standard error is closed.
         let _ = writeln!(
             std::io::stderr(),
-            "toolwire: warning: OTEL_PROPAGATORS has unknown names, which are ignored: {unknown}; the known ones are \
-             tracecontext, baggage and none"
+            "toolwire: warning: OTEL_PROPAGATORS has unknown names, which are ignored: {}; the known ones are \
+             tracecontext, baggage and none",
+            plain_text(unknown)
         );
     }
     if !propagators.trace_context {

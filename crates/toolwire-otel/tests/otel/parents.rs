@@ -244,13 +244,35 @@ async fn context_is_propagated_unless_it_is_switched_off() {
         let served = back.one("tools/call add");
         assert_eq!(served.parent_span_is_remote, is_propagated);
         // A server that does not read the context starts a trace of its own.
-        let server = super::server().with_middleware(telemetry(back.telemetry.clone()));
+        let (sender, mut contexts) = tokio::sync::mpsc::unbounded_channel();
+        let seen = toolwire::middleware::from_fn_with(
+            sender,
+            async |sender: &tokio::sync::mpsc::UnboundedSender<TraceContext>,
+                   request: &mut toolwire::middleware::Request,
+                   next: toolwire::middleware::Next<'_>| {
+                let _ = sender.send(TraceContext::from_meta(request.meta()));
+                next.run(request).await
+            },
+        );
+        let server = super::server()
+            .with_middleware(telemetry(back.telemetry.clone()))
+            .with_middleware(seen);
         let builder = Client::builder("agent", "1.0.0");
         let builder = builder.with_middleware(front.telemetry.clone());
         let client = connect(builder, &server, Era::Modern).await;
         back.take();
-        send(&client, "tools/call add").await;
+        let trace = TraceContext::new(PARENT).expect("a context");
+        let trace = trace.with_baggage("user=1").expect("a context");
+        let call = client.call_tool("add", json!({"a": 1, "b": 2}));
+        call.with_trace_context(trace).await.expect("a result");
         let served = back.one("tools/call add");
         assert_eq!(served.parent_span_is_remote, is_propagated);
+        // What is switched off is not passed on either, for example by a relay.
+        let mut passed = TraceContext::default();
+        while let Ok(context) = contexts.try_recv() {
+            passed = context;
+        }
+        assert_eq!(passed.traceparent().is_some(), is_propagated);
+        assert_eq!(passed.baggage().is_some(), !is_propagated);
     }
 }

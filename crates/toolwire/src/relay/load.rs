@@ -18,7 +18,8 @@ pub struct RelayLoad {
 }
 
 impl Relay {
-    /// Returns a function that counts what the relay holds. It does not keep the relay alive, and returns zeros after it.
+    /// Returns a function that counts what the relay holds. It does not keep the relay alive, and returns zeros once
+    /// the relay is dropped.
     ///
     /// ```
     /// use toolwire::relay::Upstream;

@@ -83,7 +83,7 @@ pub trait Middleware: Send + Sync + 'static {
     fn session_opened(&self, _session: &str, _version: ProtocolVersion) {}
 
     /// Is called when an HTTP session has been deleted or has expired, with its id. It may be called more than once, and for
-    /// sessions of other nodes. Default: nothing.
+    /// sessions of other nodes. It is not called for sessions that a store such as Redis expires itself. Default: nothing.
     fn session_closed(&self, _session: &str) {}
 
     /// Returns the policy, if the middleware is one. A policy is evaluated where entries are looked up.
