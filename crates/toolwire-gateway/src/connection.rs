@@ -180,6 +180,24 @@ pub(crate) fn has_same_connection(one: &UpstreamConfig, other: &UpstreamConfig) 
         && one.timeout == other.timeout
 }
 
+/// Returns `true` if the connections of an old configuration must not be used with a new one: if they have rights that the
+/// new one does not give, other credentials, or are shared by other callers.
+pub(crate) fn is_restricted(old: &UpstreamConfig, new: &UpstreamConfig) -> bool {
+    let has_other_credentials = match (&old.transport, &new.transport) {
+        (UpstreamTransport::Http(old), UpstreamTransport::Http(new)) => {
+            old.headers != new.headers || old.credentials != new.credentials
+        }
+        (UpstreamTransport::Command(old), UpstreamTransport::Command(new)) => {
+            old.environment != new.environment
+        }
+        _ => true,
+    };
+    has_other_credentials
+        || (old.may_sample && !new.may_sample)
+        || (old.sees_roots && !new.sees_roots)
+        || old.sharing != new.sharing
+}
+
 fn http_upstream(
     name: &str,
     config: &HttpUpstream,

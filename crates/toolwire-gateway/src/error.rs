@@ -1,4 +1,4 @@
-//! Why a gateway does not start.
+//! Why a gateway does not start, or does not take a new configuration.
 
 use std::error::Error;
 use std::fmt;
@@ -20,6 +20,8 @@ pub enum GatewayError {
         /// The reason.
         reason: String,
     },
+    /// Some upstreams could not be replaced by a new configuration. Everything else has changed.
+    Partial(String),
 }
 
 impl fmt::Display for GatewayError {
@@ -33,6 +35,10 @@ impl fmt::Display for GatewayError {
                     "the required upstream `{name}` is not reachable: {reason}"
                 )
             }
+            Self::Partial(problem) => write!(
+                f,
+                "some upstreams stay as they are, everything else has changed: {problem}"
+            ),
         }
     }
 }

@@ -71,6 +71,8 @@ impl OfferedConnection {
         self.own.watch(listener)
     }
 
+    /// Subscribes at the own connection, also while the entries of the replaced one are offered. So an update of a resource
+    /// arrives only after the own connection is open.
     pub(crate) fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
         self.own.set_subscribed(uri, is_subscribed);
     }

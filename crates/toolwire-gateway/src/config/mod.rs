@@ -67,7 +67,7 @@ const LOCK_FILE: &str = "toolwire.lock";
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct GatewayConfig {
-    /// The address to listen on: a host and a port. Default: [`DEFAULT_LISTEN`].
+    /// The address to listen on: a host and a port. Default: `127.0.0.1:8080`.
     pub listen: String,
     /// The host names that clients on other machines use.
     pub public_hosts: Vec<String>,

@@ -53,6 +53,9 @@ impl ConfigFile {
         };
         match taken {
             Ok(()) => tracing::info!(%path, "the configuration was taken"),
+            Err(error @ GatewayError::Partial(_)) => {
+                tracing::error!(%path, %error, "the new configuration is in force except for some upstreams");
+            }
             Err(error) => {
                 tracing::error!(%path, %error, "the new configuration is rejected; the last one goes on");
             }

@@ -12,14 +12,15 @@ use crate::sync::lock;
 
 impl Gateway {
     /// Takes a new configuration. Upstreams whose connection settings are the same keep their connections. The entries of
-    /// a replaced connection stay until the new one has read its lists, or has failed.
+    /// a replaced connection stay until the new one has read its lists, or has failed. They do not stay if the new settings
+    /// have other credentials or another `sharing`, or permit less input.
     ///
     /// The address, `[auth]`, `public_hosts`, `trusted_proxies` and the place of the lock file change only with a
     /// restart.
     ///
     /// # Errors
-    /// Returns an error if the configuration cannot be used. Then nothing changes. Also returns an error if upstreams cannot
-    /// be replaced. Then these stay as they are, and everything else changes.
+    /// Returns an error if the configuration cannot be used. Then nothing changes. Returns [`GatewayError::Partial`] if
+    /// upstreams cannot be replaced. Then these stay as they are, and everything else changes.
     pub async fn reload(&self, config: GatewayConfig) -> Result<(), GatewayError> {
         let mut state = self.inner.state.lock().await;
         if config == state.config {
@@ -82,7 +83,7 @@ impl Gateway {
         if reasons.is_empty() {
             return Ok(());
         }
-        Err(GatewayError::Setting(reasons.join("; ")))
+        Err(GatewayError::Partial(reasons.join("; ")))
     }
 
     /// Returns the upstreams of a new configuration. What has not changed is used again.
@@ -223,7 +224,8 @@ struct RemountFailure {
 }
 
 impl GatewayState {
-    /// Takes an upstream back from the state before, so that its connection stays and the next reload tries again.
+    /// Takes an upstream back from the state before, so that its connection stays. The same configuration is tried again
+    /// only if it is passed again: at SIGHUP, or after another change of the file.
     fn keep_old(&mut self, old: &Self, name: &str) {
         let mut known = old.upstreams.iter();
         let Some(known) = known.find(|known| known.config.name == name) else {
@@ -292,8 +294,8 @@ fn close_unused(old: &[RunningUpstream], new: &[RunningUpstream]) {
                 continue;
             }
         }
-        let connection = upstream.connection.clone();
-        tokio::spawn(async move { connection.close().await });
+        let upstream = upstream.clone();
+        tokio::spawn(async move { upstream.close().await });
     }
 }
 

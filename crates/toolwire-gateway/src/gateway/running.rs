@@ -9,6 +9,7 @@ use toolwire::{Mount, RegistrationError, Server, Source};
 use crate::access::AccessRules;
 use crate::audit::{AuditLog, AuditedServer};
 use crate::config::UpstreamConfig;
+use crate::connection::is_restricted;
 use crate::error::GatewayError;
 use crate::exposed_uris::ExposedUris;
 use crate::gateway::PATH;
@@ -49,6 +50,8 @@ pub(super) struct RunningUpstream {
     pub(super) own_limits: UpstreamLimits,
     /// The server that offers this upstream alone.
     pub(super) alone: Server,
+    /// Held while the replaced connection is closed.
+    closing_previous: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl RunningUpstream {
@@ -82,6 +85,7 @@ impl RunningUpstream {
             source,
             own_limits,
             alone,
+            closing_previous: Arc::default(),
         }
     }
 
@@ -96,7 +100,8 @@ impl RunningUpstream {
 
     /// Takes the server that offers the old upstream of the same name alone, so that its clients stay connected. The old
     /// upstream is mounted there until [`replace_alone`](Self::replace_alone). Also takes the connection whose entries the
-    /// old upstream offers, if this one has another connection.
+    /// old upstream offers, if this one has another connection. A connection that the new settings restrict is not used any
+    /// more.
     pub(super) fn replacing(
         mut self,
         old: &Self,
@@ -105,6 +110,9 @@ impl RunningUpstream {
     ) -> Result<Self, String> {
         self.check_mount(common)?;
         self.alone = old.alone.clone();
+        if is_restricted(&old.config, &self.config) {
+            return Ok(self);
+        }
         let previous = old.source.connection().offered_previous();
         let previous = match previous {
             None if !has_same_connection => Some(old.connection.clone()),
@@ -125,6 +133,7 @@ impl RunningUpstream {
         let upstream = self.clone();
         tokio::spawn(async move {
             let connected = upstream.connection.connect().await;
+            let _closing = upstream.closing_previous.lock().await;
             let Some(previous) = upstream.source.connection().take_previous() else {
                 return;
             };
@@ -139,6 +148,7 @@ impl RunningUpstream {
 
     /// Closes the connection, and the one that it replaces.
     pub(super) async fn close(&self) {
+        let _closing = self.closing_previous.lock().await;
         if let Some(previous) = self.source.connection().take_previous() {
             previous.close().await;
         }

@@ -128,7 +128,8 @@ async fn deleted_lock_file_does_not_approve_a_changed_tool() {
         .unwrap();
     until(async || call(&client, "files_read").await.is_err()).await;
     file.update(&gateway, false).await;
-    assert!(call(&client, "files_read").await.is_err());
+    let rejected = call(&client, "files_read").await.unwrap_err();
+    assert!(rejected.contains("`toolwire pins`"), "{rejected}");
     assert!(!scratch.path("toolwire.lock").exists());
     gateway.close().await;
 }

@@ -3,6 +3,7 @@
 use tokio::sync::Semaphore;
 
 use super::*;
+use crate::error::GatewayError;
 use crate::gateway::ConfigFile;
 
 /// Lets discoveries wait for a permit.
@@ -186,6 +187,31 @@ async fn entries_of_a_replaced_connection_end_with_the_first_failure_of_the_new_
 }
 
 #[tokio::test]
+async fn connection_that_new_settings_restrict_is_not_used_any_more() {
+    let scratch = Scratch::new("gateway");
+    let old = TestUpstream::start(server_with(&["read"])).await;
+    let gate = Arc::new(Semaphore::new(0));
+    let gated = server_with(&["write"]).with_middleware(DiscoveryGate(gate));
+    let new = TestUpstream::start(gated).await;
+    let check = async |before: &str, after: &str, is_kept: bool| {
+        let gateway = start(&scratch, &table("files", &old, before)).await;
+        let config = parse(&scratch, &table("files", &new, after));
+        gateway.reload(config).await.expect("it is valid");
+        let upstream = gateway.inner.state.lock().await.upstreams[0].clone();
+        let previous = upstream.source.connection().previous();
+        assert_eq!(previous.is_some(), is_kept, "{before} {after}");
+    };
+    check("", "", true).await;
+    check("", "sampling = true\nroots = true", true).await;
+    check("sampling = true", "", false).await;
+    check("roots = true", "", false).await;
+    check("", "sharing = \"shared\"", false).await;
+    check("headers = { X-Key = \"1\" }", "", false).await;
+    let bearer = |token: &str| format!("credentials = {{ bearer = \"{token}\" }}");
+    check(&bearer("1"), &bearer("2"), false).await;
+}
+
+#[tokio::test]
 async fn upstream_that_cannot_be_replaced_stays_and_is_named() {
     let scratch = Scratch::new("gateway");
     let one = TestUpstream::start(server_with(&["read"])).await;
@@ -198,7 +224,9 @@ async fn upstream_that_cannot_be_replaced_stays_and_is_named() {
     // Another part of the program removed the mount.
     assert!(gateway.server().remove_mount("one"));
     let denied = parse(&scratch, &text("tools = { deny = [\"read\", \"write\"] }"));
-    let error = gateway.reload(denied).await.unwrap_err().to_string();
+    let error = gateway.reload(denied).await.unwrap_err();
+    assert!(matches!(error, GatewayError::Partial(_)), "{error}");
+    let error = error.to_string();
     assert!(error.contains("upstream `one`: "), "{error}");
     assert!(error.contains("no such mount"), "{error}");
     // The other one changed, and the connection of the first one is still open.
