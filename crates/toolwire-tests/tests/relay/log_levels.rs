@@ -141,7 +141,7 @@ async fn server_that_ignores_a_level_delays_one_call_by_two_seconds() {
     );
     server.respond(&call, r#"{"content":[]}"#).await;
     client.receive().await;
-    // The server gets no further level, whichever session a call has.
+    // The server gets no level for a minute, whichever session a call has.
     client.send(with_level(json!({}))).await;
     let call = next_request(&mut server).await;
     assert_eq!(call["method"], "tools/call");
@@ -154,4 +154,25 @@ async fn server_that_ignores_a_level_delays_one_call_by_two_seconds() {
         "notifications/initialized"
     );
     assert_eq!(session.receive().await["method"], "tools/call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_ignored_a_level_gets_one_again_after_a_minute() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    let mut call = modern(1, "tools/call", json!({"name": "x", "arguments": {}}));
+    call["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = "info".into();
+    client.send(&call).await;
+    let mut server = connections.accept().await;
+    legacy_session(&mut server).await;
+    assert_eq!(server.receive().await["method"], "logging/setLevel");
+    let first = next_request(&mut server).await;
+    assert_eq!(first["method"], "tools/call");
+    server.respond(&first, r#"{"content":[]}"#).await;
+    client.receive().await;
+    tokio::time::advance(Duration::from_secs(60)).await;
+    client.send(&call).await;
+    let again = next_request(&mut server).await;
+    assert_eq!(again["method"], "logging/setLevel");
 }

@@ -1,10 +1,10 @@
 //! The log level of the relay's sessions with a legacy upstream server.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 use toolwire_types::{LoggingLevel, RawJson};
 
 use crate::relay::connection::{LogFilter, UpstreamConnection};
@@ -14,6 +14,9 @@ use crate::sync::lock;
 /// How long a request waits for the response to `logging/setLevel`, which is sent before it.
 pub(super) const LOG_LEVEL_WAIT: Duration = Duration::from_secs(2);
 
+/// How long a server gets no level after it did not respond to one in time. Otherwise each request would wait.
+const LOG_LEVEL_PAUSE: Duration = Duration::from_secs(60);
+
 /// The most verbose level that a request of the shared session has asked for. Each request gets only the messages from its
 /// own level on.
 #[derive(Debug, Default)]
@@ -21,8 +24,7 @@ pub(super) struct SharedLogLevel {
     level: Mutex<Option<LoggingLevel>>,
     /// Held while the level is sent.
     sending: tokio::sync::Mutex<()>,
-    /// Whether the server did not respond to a level in time. Then it gets no further ones.
-    is_silent: AtomicBool,
+    pause: LogLevelPause,
 }
 
 impl SharedLogLevel {
@@ -52,7 +54,7 @@ impl SharedLogLevel {
     /// Records that a new session replaced the lost one, which has no level yet.
     pub(super) fn reset(&self) {
         *lock(&self.level) = None;
-        self.is_silent.store(false, Ordering::Relaxed);
+        self.pause.end();
     }
 
     fn includes(&self, level: LoggingLevel) -> bool {
@@ -66,13 +68,13 @@ impl SharedLogLevel {
         if declares.is_none_or(|server| server.capabilities.logging.is_none()) {
             return true;
         }
-        if self.is_silent.load(Ordering::Relaxed) {
+        if self.pause.is_active() {
             return false;
         }
         let params = RawJson::from(json!({ "level": level }));
         let response = session.request("logging/setLevel", params);
         let Ok(outcome) = tokio::time::timeout(LOG_LEVEL_WAIT, response).await else {
-            self.is_silent.store(true, Ordering::Relaxed);
+            self.pause.start();
             tracing::warn!(
                 "the upstream server does not respond to logging/setLevel; it sends log messages of its own level"
             );
@@ -82,5 +84,25 @@ impl SharedLogLevel {
             tracing::debug!(%error, "the upstream server did not accept the log level");
         }
         outcome.is_ok()
+    }
+}
+
+/// The time in which a server gets no log level, because it did not respond to one in time.
+#[derive(Debug, Default)]
+pub(super) struct LogLevelPause {
+    until: Mutex<Option<Instant>>,
+}
+
+impl LogLevelPause {
+    pub(super) fn is_active(&self) -> bool {
+        lock(&self.until).is_some_and(|until| Instant::now() < until)
+    }
+
+    pub(super) fn start(&self) {
+        *lock(&self.until) = Some(Instant::now() + LOG_LEVEL_PAUSE);
+    }
+
+    fn end(&self) {
+        *lock(&self.until) = None;
     }
 }

@@ -30,6 +30,7 @@ use crate::relay::credentials::Credentials;
 use crate::relay::forwarder::Relay;
 use crate::relay::parked::UpstreamOutcome;
 use crate::relay::sessions::ClientKey;
+use crate::relay::shared_log_level::LogLevelPause;
 use crate::relay::source::entries::UpstreamEntries;
 use crate::relay::source::state::ConnectionStatus;
 use crate::relay::upstream::{PermittedInput, Upstream};
@@ -72,6 +73,7 @@ pub(super) struct SourceInner {
     opening: KeyLocks,
     /// The log levels that the sessions of legacy clients have.
     log_levels: Mutex<HashMap<ClientKey, LoggingLevel>>,
+    log_level_pause: LogLevelPause,
 }
 
 /// Wakes the task that keeps the entries up to date.
@@ -132,6 +134,7 @@ impl UpstreamSource {
             updating: Mutex::default(),
             opening: KeyLocks::default(),
             log_levels: Mutex::default(),
+            log_level_pause: LogLevelPause::default(),
         };
         Self {
             inner: Arc::new(inner),

@@ -112,7 +112,7 @@ impl SourceInner {
             return;
         };
         let is_set = lock(&self.log_levels).get(key) == Some(&level);
-        if is_set || !self.entries().has_logging {
+        if is_set || !self.entries().has_logging || self.log_level_pause.is_active() {
             return;
         }
         let params = RawJson::from(json!({ "level": level }));
@@ -120,13 +120,15 @@ impl SourceInner {
         let request = ctx.scope().forwarded(method, params, Arc::clone(client));
         let response = self.relay.forward(request);
         match tokio::time::timeout(LOG_LEVEL_WAIT, response).await {
+            Ok(Ok(_)) => {
+                lock(&self.log_levels).insert(key.clone(), level);
+            }
+            // The next request tries again.
             Ok(Err(error)) => {
                 tracing::debug!(%error, "the upstream server did not accept the log level");
-                return;
             }
-            Ok(Ok(_)) => {}
-            // The session does not request this level again.
             Err(_) => {
+                self.log_level_pause.start();
                 let upstream = &self.name;
                 tracing::warn!(
                     upstream,
@@ -134,7 +136,6 @@ impl SourceInner {
                 );
             }
         }
-        lock(&self.log_levels).insert(key.clone(), level);
     }
 }
 
