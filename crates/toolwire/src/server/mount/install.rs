@@ -224,7 +224,8 @@ impl Server {
         let claims = &self.shared.mounts.claims;
         claims.release(record.number);
         let changes = self.change(|snapshot| {
-            // Entries whose URIs lose their prefix need the old table until they are exposed again, see below.
+            // Entries whose URIs lose their prefix need the old table until they are exposed again: see
+            // `refresh_outdated_mounts`, also for the limit.
             if !claims.has_outdated() {
                 snapshot.uris = claims.exposed();
             }
@@ -276,6 +277,9 @@ impl Server {
     }
 
     /// Exposes the resources of mounts again whose URIs get or lose a prefix.
+    ///
+    /// The first refresh installs the new table for all mounts. So if several are outdated, a request between two refreshes
+    /// may reach the source of a later one with a URI that still has the prefix, and the source does not know it.
     fn refresh_outdated_mounts(&self) {
         for outdated in self.shared.mounts.claims.take_outdated() {
             self.refresh_mount(outdated);
