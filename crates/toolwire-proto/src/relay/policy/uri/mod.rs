@@ -1,9 +1,9 @@
 //! The comparison of URIs and paths with the patterns of rules.
 //!
 //! One resource has many URIs: `file:///a/b`, `file:///a//b`, `FILE:///a/%62`, `file:///a/./b`, and so has one host:
-//! `https://x/`, `https:/x`, `https://user@x:443/`. A caller that may choose the form must not get around a rule. So each text is compared as it is written and in its normal form. If the two differ, or
-//! if the text has a segment `..`, the stricter result counts: a rule that allows needs both to match, and a rule that
-//! denies needs one.
+//! `https://x/`, `https:/x`, `https://user@x:443/`. A caller that may choose the form must not get around a rule. So each
+//! text is compared as it is written and in its normal form. If the two differ, or if the text has a segment `..`, the
+//! stricter result counts: a rule that allows needs both to match, and a rule that denies needs one.
 
 #[cfg(test)]
 mod tests;

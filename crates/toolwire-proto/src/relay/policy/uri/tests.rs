@@ -192,6 +192,7 @@ fn rule_about_a_host_that_is_not_ascii_denies_all_encoded_hosts() {
     check("https:/b%C3%BCcher.example/*", encoded, false, true);
     check("*bücher*", encoded, false, true);
     check("*://bücher.example/*", encoded, false, true);
+    check("*//bücher.example/*", encoded, false, true);
     check("https://bücher.example/*", "https://a.XN--x/b", false, true);
     // The text that is not ASCII has no normal form, so no rule allows it.
     let plain = "https://bücher.example/a";

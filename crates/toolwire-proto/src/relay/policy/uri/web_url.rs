@@ -114,8 +114,11 @@ pub(super) fn may_have_unicode_host(normal: &str) -> bool {
     if normal.is_ascii() {
         return false;
     }
-    let rest = normal.split_once("://").map_or(normal, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or(rest);
+    let authority = match normal.split_once("://") {
+        Some((_, rest)) => rest.split('/').next().unwrap_or(rest),
+        // The pattern may have its host at any place.
+        None => normal,
+    };
     !authority.is_ascii()
 }
 
