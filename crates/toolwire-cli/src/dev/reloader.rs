@@ -72,6 +72,9 @@ impl Reloader {
             if !run.ignored.is_empty() {
                 self.status.files_ignored(&run.ignored);
             }
+            if !run.not_built.is_empty() {
+                self.status.files_not_built(&run.not_built);
+            }
             if self.current.is_some() || !run.is_repeated {
                 is_started.send_replace(true);
             }

@@ -6,7 +6,7 @@
 //!
 //! 1. A file that changes during a run causes another run.
 //! 2. A file that changes during 3 runs in a row is written by the build. Its changes during a run are ignored, until a run
-//!    leaves it unchanged.
+//!    leaves it unchanged. Each such change is reported, because the developer may have made it.
 //! 3. A build may also write files with other names each time. After 8 further runs in a row, the changes are ignored.
 //!
 //! Changes while nothing is built and started always cause a run, also those of files that a build writes.
@@ -38,6 +38,8 @@ pub(super) struct RunEnd {
     pub(super) is_repeated: bool,
     /// The files whose changes during a run are ignored from now on.
     pub(super) ignored: Vec<PathBuf>,
+    /// The files that were ignored before, and have changed again without another run.
+    pub(super) not_built: Vec<PathBuf>,
 }
 
 impl RunChanges {
@@ -69,9 +71,8 @@ impl RunChanges {
             RUNS_OF_WRITTEN_FILE => true,
             count => count < RUNS_OF_WRITTEN_FILE && !is_repeated,
         };
-        let ignored = self.counts.iter();
-        let ignored = ignored.filter(|(_, count)| is_newly_ignored(**count));
-        let ignored = ignored.map(|(file, _)| file.clone()).collect();
+        let ignored = self.files_with(is_newly_ignored);
+        let not_built = self.files_with(|count| count > RUNS_OF_WRITTEN_FILE && !is_repeated);
         self.further_runs = if is_repeated {
             self.further_runs + 1
         } else {
@@ -80,7 +81,14 @@ impl RunChanges {
         RunEnd {
             is_repeated,
             ignored,
+            not_built,
         }
+    }
+
+    /// Returns the files of the last run with such a count.
+    fn files_with(&self, is_included: impl Fn(u32) -> bool) -> Vec<PathBuf> {
+        let files = self.counts.iter().filter(|(_, count)| is_included(**count));
+        files.map(|(file, _)| file.clone()).collect()
     }
 }
 
@@ -92,12 +100,23 @@ mod tests {
         names.split_whitespace().map(PathBuf::from).collect()
     }
 
-    /// Ends a run during which these files changed. `ignored` are the files that are ignored from now on.
+    /// Ends a run during which these files changed, and after which none is reported as not built.
     fn check(changes: &mut RunChanges, changed: &str, is_repeated: bool, ignored: &str) {
+        check_end(changes, changed, is_repeated, (ignored, ""));
+    }
+
+    /// Ends a run during which these files changed. `ignored` are the files that are ignored from now on.
+    fn check_end(
+        changes: &mut RunChanges,
+        changed: &str,
+        is_repeated: bool,
+        (ignored, not_built): (&str, &str),
+    ) {
         assert_eq!(changes.add(files(changed)), is_repeated, "{changed}");
         let expected = RunEnd {
             is_repeated,
             ignored: files(ignored).into_iter().collect(),
+            not_built: files(not_built).into_iter().collect(),
         };
         assert_eq!(changes.end(), expected, "{changed}");
     }
@@ -116,10 +135,10 @@ mod tests {
         check(&mut changes, "bundle.js", true, "");
         check(&mut changes, "bundle.js", true, "");
         check(&mut changes, "bundle.js", false, "bundle.js");
-        check(&mut changes, "bundle.js", false, "");
+        check_end(&mut changes, "bundle.js", false, ("", "bundle.js"));
         // A change of the developer at the same time is built.
         check(&mut changes, "a.rs bundle.js", true, "");
-        check(&mut changes, "bundle.js", false, "");
+        check_end(&mut changes, "bundle.js", false, ("", "bundle.js"));
         check(&mut changes, "", false, "");
         check(&mut changes, "bundle.js", true, "");
     }

@@ -124,6 +124,16 @@ impl DevStatus {
         self.inspector.note(&text);
     }
 
+    /// Reports files that have changed during a build and cause no other one.
+    pub(super) fn files_not_built(&self, files: &[PathBuf]) {
+        let text = format!(
+            "changed during the build and not built: {}; save it again if the change is yours",
+            file_list(files)
+        );
+        self.show(&text);
+        self.inspector.note(&text);
+    }
+
     /// Reports that the server of a build has ended by itself.
     pub(super) fn stopped(&self, number: u64, reason: &str) {
         let error = format!("the server has ended and is started again: {reason}");

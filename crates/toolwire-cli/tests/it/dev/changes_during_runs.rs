@@ -23,6 +23,8 @@ async fn build_that_writes_a_watched_file_ends() {
         project.write_server("second", &format!("{number}"));
         until_build(&page, is_running(number)).await;
     }
+    let message = "changed during the build and not built: src/generated; save it again";
+    project.until_contains("stderr", message).await;
     drop(client);
     assert_eq!(project.builds(), 5);
     let messages = project.read("stderr").matches("seems to write").count();
