@@ -41,7 +41,16 @@ export function snippets(exchange: Exchange, state: State): Snippet[] {
 /** The header of a legacy session, whose id is in a variable of the shell. */
 const SESSION_HEADER = "Mcp-Session-Id: $SESSION";
 
-/** Returns a word for a POSIX shell. Hidden characters are written as bytes, because a terminal could obey them. */
+/** What is shown instead of a command with a word that no form of `shellWord` keeps. */
+const LOST_LINE_BREAK = "# A shell removes a line break at the end of a word. Copy the call in another form.";
+
+/** Returns true if a shell keeps the word. It removes line breaks at the end of what `printf` writes. */
+const isKept = (word: string) => !word.endsWith("\n");
+
+/**
+ * Returns a word for a POSIX shell, which must not end with a line break. Hidden characters are written as bytes, because a
+ * terminal could obey them.
+ */
 export function shellWord(text: string): string {
   if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(text)) return text;
   const quoted = (part: string) => `'${part.replaceAll("'", "'\\''")}'`;
@@ -65,12 +74,14 @@ function command(exchange: Exchange, state: State): string {
   if (exchange.kind !== "resources") words.push("--args", compact(exchange.arguments));
   if (state.settings.era !== "auto") words.push("--era", state.settings.era);
   if (command) words.push("--", ...command);
+  if (!words.every(isKept)) return LOST_LINE_BREAK;
   return words.map(shellWord).join(" ");
 }
 
 function curl(exchange: Exchange, state: State): string {
   const { url, command } = state.target;
   if (!url) {
+    if (!(command ?? []).every(isKept)) return LOST_LINE_BREAK;
     const server = (command ?? []).map(shellWord).join(" ");
     return `# The server has no address. Give it one first:\ntoolwire proxy --listen 127.0.0.1:8080 -- ${server}`;
   }

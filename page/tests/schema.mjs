@@ -31,7 +31,16 @@ export async function schemaChecks() {
     // The list is one step, and each item another one.
     const items = (count) => validate(Array(count).fill(1), { items: {} }).problem;
     equal(items(MAX_STEPS - 1), undefined);
-    equal(items(MAX_STEPS), "the schema or the value needs more than 200000 steps");
+    const beyond = "the schema or the value needs more than 200000 steps";
+    equal(items(MAX_STEPS), beyond);
+    // Each comparison counts the items of the value.
+    const list = Array(MAX_STEPS / 2).fill(1);
+    equal(problemOf(list, { const: [...list] }), undefined);
+    equal(problemOf(list, { enum: ["text", 1, [0]] }), undefined);
+    equal(problemOf(list, { enum: [[0], [0], [0]] }), beyond);
+    const text = "a".repeat(MAX_STEPS * 64);
+    equal(problemOf(text, { type: "string" }), undefined);
+    equal(problemOf(text, { maxLength: 1 }), beyond);
   });
 
   await check("endless_schemas_end", async () => {

@@ -32,6 +32,10 @@ export async function snippetChecks() {
     for (const word of words) ensure(!HIDDEN.test(word), JSON.stringify(word));
     const printed = execFileSync("sh", ["-c", `printf '%s\\0' ${words.join(" ")}`], { encoding: "utf8" });
     equal(printed, texts.map((text) => `${text}\0`).join(""));
+    // A shell removes a line break at the end of a word, so there is no command.
+    const ofCommand = { ...STATE, target: { ...STATE.target, command: ["node", "line\n"] } };
+    for (const state of [STATE, OF_URL]) ensure(/^#[^\n]*$/.test(textOf("toolwire", call("line\n"), state)), "name");
+    for (const title of ["toolwire", "curl"]) ensure(/^#[^\n]*$/.test(textOf(title, call("echo"), ofCommand)), title);
   });
 
   await check("names_of_a_server_are_no_options_and_identifiers", async () => {

@@ -8,7 +8,10 @@ export type Schema = JsonObject;
 /** The maximum depth of references, of `allOf`, and of values inside of values. */
 export const MAX_DEPTH = 64;
 
-/** The maximum number of schemas that one check of a value, or one form, reads. It takes less than a second. */
+/**
+ * The maximum number of steps of one check of a value, or of one form. A step is a schema, an item or member that is
+ * compared, or 64 characters of a text whose length is checked.
+ */
 export const MAX_STEPS = 200_000;
 
 /** A schema is beyond a limit. The message completes the sentence "There is no form, because …". */

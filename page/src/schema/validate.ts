@@ -75,8 +75,13 @@ function check(
     fail(`is ${typeOf(value)}, not ${types.join(" or ")}`);
     return;
   }
-  if (Array.isArray(schema.enum) && !schema.enum.some((one) => equal(one, value))) fail("is not one of the values");
-  if ("const" in schema && !equal(schema.const, value)) fail(`is not ${JSON.stringify(schema.const)}`);
+  const isValue = (one: Json | undefined) => {
+    // Values of different types are not compared further.
+    if (typeOf(one) === typeOf(value)) countElements(value, root, depth);
+    return equal(one, value);
+  };
+  if (Array.isArray(schema.enum) && !schema.enum.some(isValue)) fail("is not one of the values");
+  if ("const" in schema && !isValue(schema.const)) fail(`is not ${JSON.stringify(schema.const)}`);
   const branches = (keyword: string) => asArray(schema[keyword]).filter((one) => matches(value, one, root, depth + 1));
   if (Array.isArray(schema.anyOf) && branches("anyOf").length === 0) fail("matches no variant");
   if (Array.isArray(schema.oneOf)) {
@@ -84,7 +89,7 @@ function check(
     if (count !== 1) fail(count === 0 ? "matches no variant" : "matches more than one variant");
   }
   checkNumber(value, schema, fail);
-  if (typeof value === "string") checkString(value, schema, fail);
+  if (typeof value === "string") checkString(value, schema, root, fail);
   if (Array.isArray(value)) checkArray(value, schema, root, path, found, fail, depth);
   if (isObject(value)) {
     for (const name of asArray(schema.required)) {
@@ -97,6 +102,14 @@ function check(
       check(member, rule, root, `${path}/${name}`, found, depth + 1);
     }
   }
+}
+
+/** Counts the items and members of a value, which a comparison reads. */
+function countElements(value: Json | undefined, root: SchemaRoot, depth: number): void {
+  checkDepth(depth);
+  const elements = Array.isArray(value) ? value : isObject(value) ? Object.values(value) : [];
+  root.count(elements.length);
+  for (const element of elements) countElements(element, root, depth + 1);
 }
 
 function checkNumber(value: Json | undefined, schema: Schema, fail: (message: string) => void): void {
@@ -115,10 +128,13 @@ function checkNumber(value: Json | undefined, schema: Schema, fail: (message: st
   if (below !== undefined && number >= below) fail(`is not less than ${below}`);
 }
 
-function checkString(value: string, schema: Schema, fail: (message: string) => void): void {
+function checkString(value: string, schema: Schema, root: SchemaRoot, fail: (message: string) => void): void {
+  const { minLength, maxLength } = schema;
+  if (typeof minLength !== "number" && typeof maxLength !== "number") return;
+  root.count(value.length >> 6);
   const length = [...value].length;
-  if (typeof schema.minLength === "number" && length < schema.minLength) fail(`is shorter than ${schema.minLength}`);
-  if (typeof schema.maxLength === "number" && length > schema.maxLength) fail(`is longer than ${schema.maxLength}`);
+  if (typeof minLength === "number" && length < minLength) fail(`is shorter than ${minLength}`);
+  if (typeof maxLength === "number" && length > maxLength) fail(`is longer than ${maxLength}`);
 }
 
 function checkArray(
