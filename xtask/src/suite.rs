@@ -82,21 +82,21 @@ const COUNTS_INSTRUCTIONS: bool = cfg!(all(target_os = "linux", target_arch = "x
 
 /// Runs formatting, all tests, lints and documentation.
 ///
-/// Builds have parts that use one processor only, and many tests wait for other processes. So lints and the builds of the
-/// last steps run beside them from the start, with a low priority and in target directories of their own: a target
-/// directory can be used by one build at a time.
+/// Builds have parts that use one processor only, and many tests wait for other processes. So the checks of feature sets,
+/// the documentation and the builds of the last steps run beside them from the start, with a low priority and in target
+/// directories of their own: a target directory can be used by one build at a time.
 pub(crate) fn ci(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     check_valgrind()?;
     run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
     thread::scope(|scope| {
-        let linting = scope.spawn(|| {
+        let checking = scope.spawn(|| {
             build_server_alone(root)?;
             lint(root)
         });
         let building = scope.spawn(|| build_counted_program(root));
         build_and_test(root, &toolchain)?;
-        join(linting, "the lints")?;
+        join(checking, "the check of feature sets and documentation")?;
         join(building, "the build of the counted program")
     })?;
     run(ci_cargo(root, SERVER_ALONE).env("CARGO_TARGET_DIR", lint_directory()?))?;

@@ -57,7 +57,7 @@ fn test_names(row: &str) -> Vec<&str> {
     last.split('`').skip(1).step_by(2).collect()
 }
 
-/// Returns the names of the tests in a file.
+/// Returns the names of the tests in a file, without ignored ones.
 fn tests_in(file: &File) -> Vec<&str> {
     if file.path.ends_with(".mjs") {
         let checks = file.text.split(PAGE_CHECK).skip(1);
@@ -71,6 +71,8 @@ fn tests_in(file: &File) -> Vec<&str> {
     for line in file.text.lines().map(str::trim_start) {
         if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
             is_test = true;
+        } else if line.starts_with("#[ignore") {
+            is_test = false;
         } else if is_test
             && let Some((_, rest)) = line.split_once("fn ")
             && let Some((name, _)) = rest.split_once('(')
@@ -96,7 +98,7 @@ mod tests {
     #[test]
     fn every_threat_has_tests_that_exist() {
         let header = "# Security\n\n## Threats to a relay, a gateway and the page\n\n| a | b | c |\n|---|---|---|\n";
-        let rust = "#[test]\nfn one() {}\n#[tokio::test(start_paused = true)]\n#[cfg(unix)]\nasync fn two() {}\nfn other() {}\n";
+        let rust = "#[test]\nfn one() {}\n#[tokio::test(start_paused = true)]\n#[cfg(unix)]\nasync fn two() {}\nfn other() {}\n#[test]\n#[ignore = \"slow\"]\nfn ignored() {}\n";
         let check = |row: &str, expected: &[&str]| {
             let text = format!("{header}{row}\n## Next\n\n| x | y |\n|---|---|\n| `z` | z |\n");
             let files = [
@@ -115,6 +117,10 @@ mod tests {
         check(
             "| a | b | `other` |",
             &["names the test `other`, which is missing"],
+        );
+        check(
+            "| a | b | `ignored` |",
+            &["names the test `ignored`, which is missing"],
         );
         check(
             "",

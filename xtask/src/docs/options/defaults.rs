@@ -95,10 +95,14 @@ impl Value {
             }
             Self::Milliseconds(time) if time % 1000 == 0 => format!("{} s", time / 1000),
             Self::Milliseconds(time) => format!("{time} ms"),
-            Self::Number(number) if name.contains("bytes") && number >= 1 << 20 => {
+            Self::Number(number)
+                if name.contains("bytes") && number >= 1 << 20 && number % (1 << 20) == 0 =>
+            {
                 format!("{} MiB", number >> 20)
             }
-            Self::Number(number) if name.contains("bytes") && number >= 1 << 10 => {
+            Self::Number(number)
+                if name.contains("bytes") && number >= 1 << 10 && number % (1 << 10) == 0 =>
+            {
                 format!("{} KiB", number >> 10)
             }
             Self::Number(number) => with_commas(number),
@@ -184,6 +188,8 @@ impl A {
     pub const DEFAULT: Self = Self {
         count: MOST,
         bytes: 4 * 1024 * 1024,
+        page_bytes: 1536 * 1024,
+        line_bytes: 1500,
         time: Duration::from_millis(500),
         other: Vec::new(),
     };
@@ -199,6 +205,8 @@ impl A {
         };
         check("count", Some("100"));
         check("bytes", Some("4 MiB"));
+        check("page_bytes", Some("1536 KiB"));
+        check("line_bytes", Some("1,500"));
         check("time", Some("500 ms"));
         check("other", None);
     }

@@ -31,9 +31,10 @@ const CRATES: [&str; 6] = [
 
 const INTRODUCTION: &str = "# Options and limits
 
-The types with options or limits of all crates, with their defaults. The limits of servers, clients and stores in memory are on
-the page [Limits](../../crates/toolwire/src/guide/limits.md). This page is written by `cargo xtask docs options` from the
-documentation of the code. A test compares both, and compares defaults that are numbers with the values in the code.
+The types whose names end in `Config`, `Limits`, `Options` or `Settings`, and the type `Tasks`, with their defaults. The limits
+of servers, clients and stores in memory are on the page [Limits](../../crates/toolwire/src/guide/limits.md). This page is
+written by `cargo xtask docs options` from the documentation of the code. A test compares both; a default that is one number is
+compared with the code if the same file sets it.
 ";
 
 /// Writes the page.
@@ -96,7 +97,7 @@ fn describe(
             ));
         }
         let default = match (default.as_str(), row.is_switch) {
-            ("", true) => "off".to_owned(),
+            ("", true) => "not set".to_owned(),
             ("", false) => defaults.text(row).unwrap_or_default(),
             _ => default,
         };
@@ -217,5 +218,22 @@ mod tests {
             ["toolwire: A::x: the documentation says 6, the code 5"]
         );
         assert!(page.contains("| `x` | 6 | X. |"), "{page}");
+    }
+
+    #[test]
+    fn method_without_arguments_is_not_set_by_default() {
+        let mut switch = row("quiet", "quiet", "Prints nothing.");
+        switch.is_switch = true;
+        let found = OptionType {
+            name: "A".to_owned(),
+            summary: "Options.".to_owned(),
+            source: String::new(),
+            rows: vec![switch],
+        };
+        let defaults = Defaults::of("A", "");
+        let (mut page, mut findings) = (String::new(), Vec::new());
+        describe(&mut page, "toolwire", &found, &defaults, &mut findings);
+        let expected = "| `quiet` | not set | Prints nothing. |";
+        assert!(page.contains(expected), "{page}");
     }
 }
