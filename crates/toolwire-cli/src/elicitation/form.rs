@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn url_is_shown_and_not_opened() {
+    fn url_is_shown_in_full() {
         fn check(inputs: &[&'static str], action: ElicitAction) {
             let address = ElicitRequestURLParams::new("Log in", "https://example.com/login?x=1");
             let mut user = Script::new(inputs);

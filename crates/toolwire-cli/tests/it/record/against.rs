@@ -166,6 +166,7 @@ async fn redirect_to_another_host_is_not_followed() {
     let record = record_call(&["call", "add", "a=1", "b=2"], "modern", &demo()).await;
     let output = against(&record, &[&server.url()], &["--yes", "--timeout", "5s"]).await;
     assert_ne!(output.code, Some(0), "{output:?}");
+    assert!(server.request_count() > 0);
     assert_eq!(other.request_count(), 0);
 }
 
