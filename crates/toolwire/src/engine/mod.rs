@@ -45,15 +45,16 @@ pub(crate) use client_requests::ClientRequests;
 ))]
 pub(crate) use clock::{deadline_after, since_epoch};
 pub use connection::ConnectionState;
+pub(crate) use connection::peer_info::MAX_PEER_BYTES;
 #[cfg(feature = "http-server")]
-pub(crate) use connection::PeerInfo;
+pub(crate) use connection::peer_info::PeerInfo;
 #[cfg(any(
     feature = "http-server",
     feature = "input",
     all(feature = "events", feature = "http-client")
 ))]
-pub(crate) use connection::json_bytes;
-pub(crate) use connection::{DEFAULT_LOG_LEVEL, MAX_PEER_BYTES, MessageSize};
+pub(crate) use connection::peer_info::json_bytes;
+pub(crate) use connection::{DEFAULT_LOG_LEVEL, MessageSize};
 pub use connection_info::ConnectionInfo;
 #[cfg(any(feature = "client", feature = "input"))]
 pub(crate) use deprecation::warn_about_request;

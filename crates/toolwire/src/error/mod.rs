@@ -3,12 +3,17 @@
 //! It is opaque: use its methods (`is_timeout`, `is_closed`, `rpc`) instead of matching variants. A *peer* receives an
 //! [`ErrorObject`]. A local error never looks like an error from the peer.
 
+mod closure;
+
 use std::error::Error as StdError;
 use std::fmt;
 
 use toolwire_types::{
     ElicitAction, ElicitRequestURLParams, ErrorObject, URLElicitationRequiredData, code,
 };
+
+pub(crate) use crate::error::closure::Closure;
+pub use crate::error::closure::ServerExit;
 
 /// The error of a call made through toolwire.
 ///
@@ -87,37 +92,6 @@ enum ErrorKind {
     TaskGone(String),
     /// A skill differs from its entry.
     SkillMismatch(String),
-}
-
-/// The reason why a connection is closed. All its pending calls receive the same reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Closure {
-    pub(crate) reason: String,
-    pub(crate) exit: Option<ServerExit>,
-}
-
-#[cfg(feature = "client")]
-impl Closure {
-    /// Returns the reason for a connection that the client closed itself.
-    pub(crate) fn by_this_side() -> Self {
-        Self {
-            reason: "the client was closed".to_owned(),
-            exit: None,
-        }
-    }
-}
-
-/// How a server process ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ServerExit {
-    /// The exit code. `None` if a signal ended the process.
-    pub code: Option<i32>,
-    /// The end of its standard error output, at most 4 KiB.
-    pub stderr: String,
-    /// The end of its standard output that is not messages, at most 4 KiB. A program that is not an MCP server prints
-    /// such text.
-    pub stdout: String,
 }
 
 impl Error {

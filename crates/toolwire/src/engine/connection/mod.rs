@@ -3,34 +3,32 @@
 //! A stdio process and a legacy HTTP session have one state each. A 2026-07-28 request carries everything itself, so it
 //! gets a new state or none. All mutable data about a peer is stored here, so peers cannot see each other's data.
 
+mod in_flight;
+pub(crate) mod peer_info;
+
 use std::any::Any;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use serde::Serialize;
+#[cfg(feature = "http-server")]
+use tokio::time::Instant;
 use toolwire_proto::features::SupportedVersions;
 use toolwire_proto::lifecycle::Lifecycle;
-use toolwire_proto::requests::{self, ExchangeKey, InboundLedger, Overloaded, SendState};
+use toolwire_proto::requests::{self, ExchangeKey, InboundLedger, SendState};
 use toolwire_proto::uri_template::MAX_URI_BYTES;
 use toolwire_types::{
     ClientCapabilities, ErrorObject, Implementation, LoggingLevel, ProtocolVersion, RequestId,
 };
 
+pub(crate) use crate::engine::connection::in_flight::MessageSize;
+use crate::engine::connection::in_flight::{InFlight, RunningEntry};
+use crate::engine::connection::peer_info::PeerInfo;
 use crate::engine::{Cancellation, NotificationQueue};
 use crate::sync::lock;
 
 /// The maximum number of resource subscriptions of one connection.
 const MAX_SUBSCRIPTIONS: usize = 1024;
-
-/// The maximum number of bytes stored about one peer: its capabilities, its description and its subscriptions.
-pub(crate) const MAX_PEER_BYTES: usize = 64 * 1024;
-
-/// The memory of an object member besides its text, in bytes.
-const MEMBER_BYTES: usize = 64;
-
-/// The memory of a string besides its text, in bytes.
-const STRING_BYTES: usize = 32;
 
 /// The minimum log level for legacy clients that never set one.
 pub(crate) const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Info;
@@ -50,92 +48,7 @@ pub struct ConnectionState {
     /// Created for the first notification with a handler.
     notifications: OnceLock<NotificationQueue>,
     /// Values that live as long as a subscription.
-    held_subscriptions: Mutex<HashMap<String, Box<dyn Any + Send + Sync>>>,
-}
-
-/// The data of a connection about its peer.
-#[derive(Debug, Default)]
-pub(crate) struct PeerInfo {
-    pub(crate) lifecycle: Lifecycle,
-    pub(crate) capabilities: Arc<ClientCapabilities>,
-    pub(crate) info: Option<Arc<Implementation>>,
-    pub(crate) minimum_log_level: Option<LoggingLevel>,
-    pub(crate) subscriptions: BTreeSet<String>,
-}
-
-impl PeerInfo {
-    /// Rejects peer data that exceeds [`MAX_PEER_BYTES`].
-    fn check_size(
-        capabilities: &ClientCapabilities,
-        info: Option<&Implementation>,
-        subscriptions: &BTreeSet<String>,
-    ) -> Result<(), ErrorObject> {
-        let described = json_bytes(capabilities) + info.map_or(0, json_bytes);
-        let subscribed: usize = subscriptions
-            .iter()
-            .map(|uri| uri.len() + STRING_BYTES)
-            .sum();
-        let bytes = described + subscribed;
-        if bytes <= MAX_PEER_BYTES {
-            return Ok(());
-        }
-        Err(ErrorObject::invalid_params(format!(
-            "capabilities, clientInfo and subscriptions of a client may take {MAX_PEER_BYTES} bytes together, not {bytes}"
-        )))
-    }
-}
-
-/// Returns the approximate memory of a value in bytes: its JSON, and an overhead for each member and each string.
-pub(crate) fn json_bytes(value: &impl Serialize) -> usize {
-    let Ok(text) = serde_json::to_string(value) else {
-        return usize::MAX / 4;
-    };
-    let members = text.matches("\":").count();
-    let strings = text.matches('"').count() / 2;
-    text.len() + MEMBER_BYTES * members + STRING_BYTES * strings
-}
-
-#[derive(Debug, Default)]
-struct InFlight {
-    ledger: InboundLedger<RunningEntry>,
-    bytes: usize,
-}
-
-impl InFlight {
-    fn check_capacity(&self, size: MessageSize) -> Result<(), Overloaded> {
-        let is_too_much = self.bytes > 0 && self.bytes.saturating_add(size.bytes) > size.limit;
-        if is_too_much || self.ledger.is_full() {
-            Err(Overloaded::new())
-        } else {
-            Ok(())
-        }
-    }
-
-    fn enter(
-        &mut self,
-        id: &RequestId,
-        cancellable: requests::CancelPolicy,
-        cancellation: &Cancellation,
-        size: MessageSize,
-    ) -> ExchangeKey {
-        let running = RunningEntry {
-            cancellation: cancellation.clone(),
-            bytes: size.bytes,
-        };
-        self.bytes += size.bytes;
-        self.ledger.enter(id.clone(), cancellable, running)
-    }
-
-    fn is_busy(&self) -> bool {
-        self.ledger.is_full() || !self.ledger.is_empty()
-    }
-}
-
-#[derive(Debug)]
-struct RunningEntry {
-    cancellation: Cancellation,
-    /// The size of the request's message.
-    bytes: usize,
+    subscription_values: Mutex<HashMap<String, Box<dyn Any + Send + Sync>>>,
 }
 
 impl ConnectionState {
@@ -273,14 +186,14 @@ impl ConnectionState {
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
         self.peer().subscriptions.remove(uri);
-        let held = lock(&self.held_subscriptions).remove(uri);
+        let value = lock(&self.subscription_values).remove(uri);
         // Dropped after the lock is released.
-        drop(held);
+        drop(value);
     }
 
     /// Stores a value for as long as the subscription to a resource lasts.
     pub(crate) fn hold_subscription(&self, uri: &str, value: Box<dyn Any + Send + Sync>) {
-        let previous = lock(&self.held_subscriptions).insert(uri.to_owned(), value);
+        let previous = lock(&self.subscription_values).insert(uri.to_owned(), value);
         drop(previous);
     }
 
@@ -325,7 +238,8 @@ impl ConnectionState {
     ) -> Result<ExchangeKey, ErrorObject> {
         let mut in_flight = self.in_flight();
         in_flight.check_capacity(size)?;
-        let key = in_flight.enter(id, cancellable, cancellation, size);
+        let begun = Some(Instant::now());
+        let key = in_flight.enter(id, cancellable, cancellation, size, begun);
         self.is_busy.store(true, Ordering::Release);
         Ok(key)
     }
@@ -411,13 +325,6 @@ impl ConnectionState {
     fn in_flight(&self) -> MutexGuard<'_, InFlight> {
         lock(&self.in_flight)
     }
-}
-
-/// The size of a request's message, and the limit for all running requests together.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MessageSize {
-    pub(crate) bytes: usize,
-    pub(crate) limit: usize,
 }
 
 #[cfg(test)]
