@@ -2,6 +2,7 @@
 //!
 //! An error about an argument names the argument, the expected value and an example.
 
+mod argument_path;
 mod assemble;
 mod convert;
 mod parse;
