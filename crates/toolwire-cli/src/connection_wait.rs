@@ -3,10 +3,11 @@
 //! Only a user at a terminal sees it. In scripts, the failure at the end quotes the output of the command.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::screen::Screen;
+use crate::sync::lock;
 
 /// How long a command may take to respond before the user is informed.
 const QUIET_TIME: Duration = Duration::from_secs(3);
@@ -43,7 +44,7 @@ impl ConnectionWait {
 
     /// Receives a line of the command's standard error.
     pub(crate) fn line(&self, line: &str) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         match &mut *state {
             WaitState::Quiet(lines) => {
                 if lines.len() == MAX_LINES {
@@ -90,7 +91,7 @@ impl ConnectionWait {
     }
 
     fn set(&self, state: WaitState) -> WaitState {
-        let mut current = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.state);
         std::mem::replace(&mut current, state)
     }
 }

@@ -55,6 +55,7 @@ mod server_settings;
 mod shell_words;
 mod show;
 mod skill_arguments;
+mod sync;
 mod target;
 mod task_arguments;
 mod telemetry;

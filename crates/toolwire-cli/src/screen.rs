@@ -1,7 +1,7 @@
 //! Writes results to standard output and everything else to standard error.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -13,6 +13,7 @@ use toolwire::types::{LoggingMessageNotificationParams, ProgressNotificationPara
 use crate::failure::Failure;
 use crate::output_arguments::Colour;
 use crate::show::{Paint, Style, escaped_json, level_name, plain_text, pretty_json, status_name};
+use crate::sync::lock;
 
 /// The shortest time between two updates of the progress bar.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
@@ -190,7 +191,7 @@ impl Screen {
     }
 
     fn bar(&self) -> MutexGuard<'_, Bar> {
-        self.bar.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.bar)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `toolwire demo`: calls the bundled server over HTTP, as a child process and in process, in both eras.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolwire::VersionFeatures;
@@ -18,6 +18,7 @@ use crate::failure::{Exit, Failure, Phase};
 use crate::own_program;
 use crate::screen::Screen;
 use crate::show::plain_text;
+use crate::sync::lock;
 
 /// Runs the tour.
 pub(crate) async fn run(screen: &Screen, processes: &ProcessTracker) -> Result<Exit, Failure> {
@@ -174,7 +175,7 @@ impl Tour<'_> {
         let call = client
             .call_tool("countdown", arguments)
             .on_progress(move |progress| {
-                let mut steps = received.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut steps = lock(&received);
                 steps.push(progress.message.unwrap_or_default());
             });
         let result = call.await.map_err(failed)?;

@@ -3,10 +3,12 @@
 //! A round is found by the digest of the request state that the previous round returned.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use opentelemetry::trace::SpanContext;
 use sha2::{Digest as _, Sha256};
+
+use crate::sync::lock;
 
 /// The maximum number of calls that wait for their next round. The oldest are removed.
 const MAX_CALLS: usize = 1024;
@@ -51,7 +53,7 @@ impl FirstRounds {
             return Round::first();
         }
         let found = state.and_then(|state| {
-            let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let waiting = lock(&self.waiting);
             waiting.rounds.get(&digest(state)).cloned()
         });
         // Without a state, only the fact that there was an earlier round is known.
@@ -67,7 +69,7 @@ impl FirstRounds {
             first: Some(round.first.clone().unwrap_or_else(|| span.clone())),
             number: round.number + 1,
         };
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         let digest = digest(state);
         if waiting.rounds.insert(digest, next).is_none() {
             waiting.order.push_back(digest);

@@ -3,7 +3,7 @@
 //! Ids of sessions are credentials, so only their digests are stored.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use opentelemetry::KeyValue;
@@ -12,6 +12,7 @@ use toolwire::ProtocolVersion;
 
 use crate::attributes::connection_attributes;
 use crate::conventions::{attribute, value};
+use crate::sync::lock;
 use crate::telemetry::{Telemetry, TelemetryMode};
 
 /// The maximum number of open sessions that are measured. The oldest are not recorded.
@@ -43,7 +44,7 @@ struct OpenSession {
 impl HttpSessions {
     fn insert(&self, session: &str, opened: OpenSession) {
         let digest: SessionDigest = Sha256::digest(session).into();
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         let OpenSessions { by_digest, order } = &mut *open;
         while by_digest.len() >= MAX_SESSIONS
             && let Some(oldest) = order.pop_front()
@@ -60,7 +61,7 @@ impl HttpSessions {
     /// Returns a session once.
     fn take(&self, session: &str) -> Option<OpenSession> {
         let digest: SessionDigest = Sha256::digest(session).into();
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         open.by_digest.remove(&digest)
     }
 }

@@ -1,10 +1,11 @@
 //! Names in metrics. Each name is a time series, so their number is limited.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::conventions::value;
 use crate::side::Side;
+use crate::sync::lock;
 
 /// The names that metrics may contain. The first ones of each peer that are used successfully are added, up to the limit.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl KnownNames {
 
     /// Returns a name for metrics. `exists` states that the peer did not invent it. Other names become `_other`.
     pub(crate) fn bounded(&self, peer: &Peer, name: &str, exists: bool) -> Arc<str> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = lock(&self.names);
         if !names.contains_key(peer) {
             // The program chooses the upstreams, so their number needs no limit.
             names.insert(peer.clone(), HashSet::new());

@@ -40,6 +40,7 @@ mod server;
 mod side;
 mod store_call;
 mod stream_opening;
+mod sync;
 mod target;
 mod telemetry;
 

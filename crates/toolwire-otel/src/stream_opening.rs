@@ -1,9 +1,10 @@
 //! The start of a stream, which is recorded once: when the stream is open, or when it fails before.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::ending::Ending;
 use crate::recording::Recording;
+use crate::sync::lock;
 
 /// The recording of a stream that is not open yet. Clones share it.
 #[derive(Debug, Clone)]
@@ -23,7 +24,7 @@ impl Opening {
 
     /// Returns the recording, once.
     pub(crate) fn take(&self) -> Option<Recording> {
-        let mut recording = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recording = lock(&self.0);
         recording.take()
     }
 }

@@ -73,6 +73,7 @@ mod sealing;
 mod sessions;
 mod start_checks;
 mod subscriber;
+mod sync;
 mod tasks;
 #[cfg(feature = "tls")]
 mod tls;

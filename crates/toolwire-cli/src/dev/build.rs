@@ -10,6 +10,7 @@ use crate::dev::build_process::BuildProcess;
 use crate::dev::cargo::{BuiltProgram, CargoBuild, Package, built_program, selected};
 use crate::dev::lines::read_lines;
 use crate::shell_words::command_line;
+use crate::sync::lock;
 
 /// How long the output is read after the build has ended. A process that it left in the background may keep it open.
 const OUTPUT_TIME: Duration = Duration::from_secs(1);
@@ -71,7 +72,7 @@ impl BuildPlan {
         let add_line = |line: &str| {
             let line = plain_line(line);
             on_line(&line);
-            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut output = lock(&output);
             output.push(&line);
         };
         let mut programs = Vec::new();

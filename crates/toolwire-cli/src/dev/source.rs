@@ -2,10 +2,12 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use toolwire::relay::UpstreamSource;
 use toolwire::{Catalog, Source, SourceListener};
+
+use crate::sync::lock;
 
 /// The entries of the newest server that has started. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -108,7 +110,7 @@ impl Source for ReloadingSource {
 
 impl SourceState {
     fn lock(&self) -> MutexGuard<'_, ReplaceableServer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::Value;
 use toolwire::{LoggingLevel, Server};
@@ -13,6 +13,7 @@ use crate::dev::build_state::{BuildFailure, BuildStates};
 use crate::dev::listening_address::{advice, listening_address};
 use crate::inspect::Inspector;
 use crate::screen::Screen;
+use crate::sync::lock;
 
 /// The logger of messages to clients.
 const LOGGER: &str = "toolwire dev";
@@ -166,7 +167,7 @@ impl DevStatus {
     }
 
     fn states(&self) -> MutexGuard<'_, BuildStates> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.states)
     }
 
     /// Sends a log message to all clients with a session. Later revisions have no messages outside of requests.

@@ -1,6 +1,6 @@
 //! Opens the connection to the inspected server.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolwire::relay::Upstream;
@@ -19,6 +19,7 @@ use crate::inspect::settings::Settings;
 use crate::inspect::source::{OpenRecord, Source};
 use crate::record_arguments::RecordOptions;
 use crate::screen::Screen;
+use crate::sync::lock;
 use crate::target::Target;
 
 /// The timeout of calls without `--timeout`. The user may take long to respond to an input request.
@@ -60,7 +61,7 @@ impl Connector {
 
     /// Uses changed settings for the next connection.
     pub(super) fn apply(&self, settings: &Settings, before: &Settings) {
-        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut server = lock(&self.server);
         settings.apply(before, &mut server);
     }
 
@@ -77,7 +78,7 @@ impl Connector {
     }
 
     fn server(&self) -> Server {
-        let server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let server = lock(&self.server);
         server.clone()
     }
 

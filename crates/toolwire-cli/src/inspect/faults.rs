@@ -1,12 +1,13 @@
 //! The faults that the user has switched on, the delay of requests, and the end of open streams.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
 use toolwire::client_middleware::{ClientMiddleware, ClientNext, ClientRequest};
 use toolwire::{BoxFuture, Error, RawJson};
 
 use crate::inspect::settings::Faults;
+use crate::sync::lock;
 
 /// The current faults. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -18,11 +19,11 @@ pub(super) struct SharedFaults {
 
 impl SharedFaults {
     pub(super) fn get(&self) -> Faults {
-        *self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.faults)
     }
 
     pub(super) fn set(&self, faults: Faults) {
-        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+        *lock(&self.faults) = faults;
     }
 
     /// Drops all HTTP streams that are open.

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::{fs, io};
 
 use base64::Engine as _;
@@ -16,6 +16,7 @@ use toolwire::types::RequestId;
 
 use crate::inspect::log::Log;
 use crate::record::{ConnectionRecorder, RecordError, RecordLimits, Recorder, single_file};
+use crate::sync::lock;
 
 /// The maximum number of messages that open a connection. Later ones are not part of a record that begins later.
 const MAX_OPENING: usize = 64;
@@ -244,7 +245,7 @@ impl Recordings {
     }
 
     fn lock(&self) -> MutexGuard<'_, RecordingState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

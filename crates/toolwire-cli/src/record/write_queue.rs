@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::record::event::Line;
+use crate::sync::lock;
 
 /// The longest time that the end of a command waits for the disk.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -277,7 +278,7 @@ impl WriteQueue {
     }
 
     fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

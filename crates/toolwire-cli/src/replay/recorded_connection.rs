@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::record::RecordedMessage;
 use crate::replay::exchanges::{MessageKind, addressed, kind, method, progress_token};
 use crate::replay::matching::description;
 use crate::replay::recorded_server::{RecordedServer, StrictPosition, modern_versions};
+use crate::sync::lock;
 
 /// The number of messages that may wait for the client.
 const QUEUE_LEN: usize = 64;
@@ -116,7 +117,7 @@ impl Drop for RecordWriter {
 
 impl RecordConnection {
     fn open(&self) -> MutexGuard<'_, OpenRequests> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 
     async fn send(&self, message: String) {

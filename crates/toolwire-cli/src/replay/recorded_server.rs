@@ -1,8 +1,8 @@
 //! The server of a record: it responds to each recorded request as the server did.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use toolwire::types::code;
@@ -11,6 +11,7 @@ use toolwire::{ProtocolVersion, VersionFeatures as _};
 use crate::record::{Record, RecordedMessage, redact_json};
 use crate::replay::exchanges::{Exchanges, RecordedExchange, method};
 use crate::replay::matching::{description, key};
+use crate::sync::lock;
 
 /// Requests that a client may send at any time. `--strict` does not expect them in the order of the record.
 const UNORDERED: [&str; 5] = [
@@ -83,13 +84,13 @@ impl RecordedServer {
         if let Some(orders) = &self.orders
             && !UNORDERED.contains(&method(request))
         {
-            let mut position = position.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut position = lock(position);
             return self.next_in_order(orders, &wanted, request, &mut position);
         }
         let Some(equal) = self.by_key.get(&wanted) else {
             return Err(self.unknown(request));
         };
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = lock(&self.used);
         let count = used.entry(wanted).or_default();
         // A request that is repeated more often than in the record gets the last response again.
         let index = equal[(*count).min(equal.len() - 1)];

@@ -1,7 +1,7 @@
 //! Metrics in the text format of Prometheus, version 0.0.4.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use opentelemetry::KeyValue;
@@ -12,6 +12,8 @@ use opentelemetry_sdk::metrics::data::{
 };
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 
+use crate::sync::lock;
+
 /// The text of the last collection, or `None` before the first one. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PrometheusText {
@@ -20,7 +22,7 @@ pub(super) struct PrometheusText {
 
 impl PrometheusText {
     pub(super) fn get(&self) -> Option<String> {
-        let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = lock(&self.text);
         text.clone()
     }
 }
@@ -32,7 +34,7 @@ impl PushMetricExporter for PrometheusText {
         for metric in metrics {
             write_metric(&mut written, metric);
         }
-        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = lock(&self.text);
         *text = Some(written);
         Ok(())
     }

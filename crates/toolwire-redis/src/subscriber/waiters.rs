@@ -1,10 +1,12 @@
 //! The readers of this node that wait for entries of streams.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
+
+use crate::sync::lock;
 
 /// All waiting readers, by the stream that they wait for.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +54,7 @@ impl Waiters {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, WaitedStream>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.streams)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Locks with a lease.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use redis::{Script, cmd};
@@ -13,6 +13,7 @@ use toolwire_auth::client::TokenStoreError;
 
 use crate::connection::{Connection, Repeat, milliseconds};
 use crate::random_id::random_id;
+use crate::sync::lock;
 use crate::tokens::error::failed;
 
 /// The time after which a lock ends that its owner does not renew.
@@ -100,8 +101,7 @@ impl Locks {
 
     /// Returns the lock that only the callers of this store share.
     fn local_lock(&self, key: &str) -> Arc<AsyncMutex<()>> {
-        let local_locks = self.shared.local_locks.lock();
-        let mut local_locks = local_locks.unwrap_or_else(PoisonError::into_inner);
+        let mut local_locks = lock(&self.shared.local_locks);
         local_locks.retain(|_, lock| lock.strong_count() > 0);
         if let Some(lock) = local_locks.get(key).and_then(Weak::upgrade) {
             return lock;
@@ -136,8 +136,7 @@ impl Locks {
     }
 
     fn owners(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        let owners = self.shared.owners.lock();
-        owners.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.owners)
     }
 
     async fn renew(&self, key: &str, owner: &str) -> Result<bool, StoreError> {

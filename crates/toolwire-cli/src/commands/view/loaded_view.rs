@@ -1,6 +1,6 @@
 //! The view in the browser: its session, and the messages that wait for the host page.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use toolwire::apps::host::{ViewDocument, ViewEvent, ViewHost, ViewRequest, ViewS
 use toolwire::{ErrorObject, RawJson};
 
 use crate::commands::view::item_queue::ItemQueue;
+use crate::sync::lock;
 
 /// The maximum number of characters of a text of the view that are shown.
 const MAX_SHOWN: usize = 2000;
@@ -244,7 +245,7 @@ impl LoadedView {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -4,7 +4,7 @@
 //! rebinding) or another `Origin`, and it does not have the token. Another user of the machine does not have it either.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,6 +13,7 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 use sha2::{Digest as _, Sha256};
 
 use crate::inspect::http::response::{PageResponse, error};
+use crate::sync::lock;
 
 /// The header in which browsers state the relation of a page to the address that it requests.
 const FETCH_SITE: &str = "sec-fetch-site";
@@ -93,10 +94,7 @@ impl Access {
         if !is_equal(secret, &self.secret) {
             return Err(Rejection::Token);
         }
-        let mut is_unused = self
-            .is_unused
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut is_unused = lock(&self.is_unused);
         if std::mem::replace(&mut *is_unused, false) {
             Ok(&self.token)
         } else {
