@@ -4,6 +4,8 @@
 //! servers that still use it. As with every input request, one handler serves every revision (see `onboarding`).
 //! Run it with `cargo run -p toolwire-examples --example ask_the_model`, or give that command to an MCP client.
 
+#![expect(deprecated, reason = "the example shows a deprecated feature")]
+
 use toolwire::types::{CreateMessageRequestParams, SamplingMessage};
 use toolwire::{RequestContext, Server, ToolError, tool};
 

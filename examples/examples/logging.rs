@@ -4,6 +4,8 @@
 //! every host stores. This example is for clients that still show log messages.
 //! Run it with `cargo run -p toolwire-examples --example logging`, or give that command to an MCP client.
 
+#![expect(deprecated, reason = "the example shows a deprecated feature")]
+
 use serde_json::json;
 use toolwire::{LoggingLevel, RequestContext, Server, tool};
 

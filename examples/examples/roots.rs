@@ -5,6 +5,8 @@
 //! every revision (see `onboarding`).
 //! Run it with `cargo run -p toolwire-examples --example roots`, or give that command to an MCP client.
 
+#![expect(deprecated, reason = "the example shows a deprecated feature")]
+
 use toolwire::{RequestContext, Server, ToolError, tool};
 
 /// Returns whether a file is inside the client's roots.

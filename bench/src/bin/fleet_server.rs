@@ -3,6 +3,8 @@
 //! It listens on a free port, prints its URL, and serves until it is killed. Without an argument it stores everything in
 //! memory. With the URL of a Redis or Valkey it shares everything with the other nodes of this engine.
 
+#![expect(deprecated, reason = "deprecated features are measured, too")]
+
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,10 @@
 //! The `toolwire` command: try, serve and inspect MCP servers.
 
+#![expect(
+    deprecated,
+    reason = "the command also supports the deprecated features of servers"
+)]
+
 mod accounts;
 mod argument_values;
 mod arguments;

@@ -2,6 +2,7 @@
 //! and an engine for stores.
 
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
+#![expect(deprecated, reason = "deprecated features are tested, too")]
 
 pub mod channel_transport;
 #[cfg(unix)]

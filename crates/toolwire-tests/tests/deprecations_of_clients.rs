@@ -1,6 +1,8 @@
 //! Warnings of a client about deprecated features. They have their own test program, because a process warns once per
 //! feature. The tests of this file must not share a feature.
 
+#![expect(deprecated, reason = "deprecated features are tested, too")]
+
 use serde_json::{Value, json};
 use toolwire::testing::ScriptedServer;
 use toolwire::types::{CreateMessageResult, Root, SamplingMessageContentBlock};

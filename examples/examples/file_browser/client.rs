@@ -1,5 +1,6 @@
 //! The client: permits one directory as a root, lists it, reads each file, and tries to leave it.
 
+#![expect(deprecated, reason = "the example shows a deprecated feature")]
 #![expect(
     clippy::print_stdout,
     reason = "a client prints its results, and only servers on stdio need standard output for messages"

@@ -1,5 +1,7 @@
 //! The server: a tool that lists a directory, and a template that reads a file.
 
+#![expect(deprecated, reason = "the example shows a deprecated feature")]
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

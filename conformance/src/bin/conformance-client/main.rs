@@ -2,6 +2,8 @@
 //!
 //! It is written like any program that uses toolwire. A scenario selects the calls; the library does the rest.
 
+#![expect(deprecated, reason = "the suite also tests deprecated features")]
+
 mod credentials;
 mod login;
 mod parameters;

@@ -2,6 +2,8 @@
 //!
 //! It is written like any server that uses toolwire. Texts, names and schemas are those of the scenarios.
 
+#![expect(deprecated, reason = "the suite also tests deprecated features")]
+
 mod client_requests;
 mod content;
 mod input_required;

@@ -221,11 +221,10 @@ impl OAuthConfig {
     }
 
     /// Sets the metadata for dynamic registration besides the client name. Redirect URIs and grant types are filled in.
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates dynamic client registration (PR 2858), and a revision of 2027-07-28 or later may remove
-    /// it. Use a client ID metadata document instead: [`with_client_id_document`](Self::with_client_id_document).
     #[must_use]
+    #[deprecated(
+        note = "MCP deprecates dynamic client registration (PR 2858), and a revision of 28 July 2027 or later may remove it. Use a client ID metadata document instead: `with_client_id_document`"
+    )]
     pub fn with_client_metadata(mut self, metadata: ClientMetadata) -> Self {
         let name = self.config.metadata.client_name.take();
         self.config.metadata = metadata;

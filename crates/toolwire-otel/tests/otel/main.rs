@@ -1,5 +1,7 @@
 //! Spans and metrics as an exporter sees them.
 
+#![expect(deprecated, reason = "deprecated features are tested, too")]
+
 mod access_log;
 mod metrics;
 mod outcomes;

@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     reason = "a test may panic, also outside its own function"
 )]
+#![expect(deprecated, reason = "deprecated features are tested, too")]
 
 mod calls;
 mod cancelling;

@@ -1,6 +1,7 @@
 //! HTTP servers, as their clients see them.
 
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
+#![expect(deprecated, reason = "deprecated features are tested, too")]
 
 mod blocking;
 mod browser_page;

@@ -1,5 +1,7 @@
 //! Handlers that request input from the client or its user.
 
+#![expect(deprecated, reason = "deprecated features are tested, too")]
+
 mod ask;
 mod connected_clients;
 mod input_required;

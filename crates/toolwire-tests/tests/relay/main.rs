@@ -1,5 +1,7 @@
 //! A relay between a client and an upstream server, both played by the test.
 
+#![expect(deprecated, reason = "deprecated features are tested, too")]
+
 mod connection_waits;
 mod connections;
 mod credentials;

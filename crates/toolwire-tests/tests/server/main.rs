@@ -1,5 +1,7 @@
 //! Servers, as their clients see them. The messages are exchanged in the same process.
 
+#![expect(deprecated, reason = "deprecated features are tested, too")]
+
 mod bad_input;
 mod batch;
 mod bursts;

@@ -1,6 +1,8 @@
 //! Property test: a handler has the same text, effects and input requests in every revision, over every transport, as an
 //! ordinary call and as a task, also if it runs again after each input request.
 
+#![expect(deprecated, reason = "deprecated features are tested, too")]
+
 use std::time::Duration;
 
 use proptest::prelude::*;

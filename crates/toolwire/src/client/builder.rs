@@ -191,10 +191,10 @@ impl ClientBuilder {
     ///
     /// Before 2025-11-25 a sampling result is one content block. Several text blocks are joined, and other results with
     /// several blocks are rejected.
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
-    /// of a model provider instead.
+    #[doc(alias = "sampling_handler", alias = "sampling_callback")]
+    #[deprecated(
+        note = "MCP deprecates sampling (SEP-2577), and a revision of 28 July 2027 or later may remove it. Call the API of a model provider instead"
+    )]
     pub fn on_sampling<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(CreateMessageRequestParams) -> R + Send + Sync + 'static,
@@ -205,10 +205,10 @@ impl ClientBuilder {
     }
 
     /// Sets the handler like [`on_sampling`](Self::on_sampling), and declares that it accepts tools.
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
-    /// of a model provider instead.
+    #[deprecated(
+        note = "MCP deprecates sampling (SEP-2577), and a revision of 28 July 2027 or later may remove it. Call the API of a model provider instead"
+    )]
+    #[expect(deprecated, reason = "it is deprecated itself")]
     pub fn on_sampling_with_tools<F, R>(self, handler: F) -> Self
     where
         F: Fn(CreateMessageRequestParams) -> R + Send + Sync + 'static,
@@ -220,10 +220,10 @@ impl ClientBuilder {
     }
 
     /// Sets the roots that the server may list, which every revision has.
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
-    /// tool arguments, resource URIs or configuration instead.
+    #[doc(alias = "list_roots")]
+    #[deprecated(
+        note = "MCP deprecates roots (SEP-2577), and a revision of 28 July 2027 or later may remove them. Pass paths as tool arguments, resource URIs or configuration instead"
+    )]
     pub fn with_roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         let list = RootList::default();
         list.replace(roots.into_iter().collect());
@@ -232,10 +232,9 @@ impl ClientBuilder {
     }
 
     /// Sets the listener for log messages; see [`Client::set_log_level`](crate::client::Client::set_log_level).
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to
-    /// standard error with `tracing`, or use OpenTelemetry instead.
+    #[deprecated(
+        note = "MCP deprecates logging (SEP-2577), and a revision of 28 July 2027 or later may remove it. Write to standard error with `tracing`, or use OpenTelemetry instead"
+    )]
     pub fn on_log(
         mut self,
         listener: impl Fn(LoggingMessageNotificationParams) + Send + Sync + 'static,

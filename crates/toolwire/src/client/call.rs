@@ -190,10 +190,9 @@ impl<T> Call<T> {
     ///
     /// Applies to revisions without `logging/setLevel`. On older revisions, [`Client::set_log_level`] sets the level
     /// for all calls.
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to
-    /// standard error with `tracing`, or use OpenTelemetry instead.
+    #[deprecated(
+        note = "MCP deprecates logging (SEP-2577), and a revision of 28 July 2027 or later may remove it. Write to standard error with `tracing`, or use OpenTelemetry instead"
+    )]
     pub fn with_log_level(mut self, level: LoggingLevel) -> Self {
         self.options.log_level = Some(level);
         self

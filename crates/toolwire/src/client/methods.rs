@@ -168,12 +168,11 @@ impl Client {
     ///
     /// Older revisions set the level once for the session. Newer revisions send it with every request from now on.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to
-    /// standard error with `tracing`, or use OpenTelemetry instead.
-    ///
     /// # Errors
     /// Returns an error if a legacy server rejects the request.
+    #[deprecated(
+        note = "MCP deprecates logging (SEP-2577), and a revision of 28 July 2027 or later may remove it. Write to standard error with `tracing`, or use OpenTelemetry instead"
+    )]
     pub async fn set_log_level(&self, level: Option<LoggingLevel>) -> Result<(), Error> {
         self.store_log_level(level);
         match level {
@@ -188,12 +187,11 @@ impl Client {
 
     /// Replaces the roots that the server may list, and notifies a legacy server of the change.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
-    /// tool arguments, resource URIs or configuration instead.
-    ///
     /// # Errors
     /// Returns an error if the client was built without roots, or if the notification could not be sent.
+    #[deprecated(
+        note = "MCP deprecates roots (SEP-2577), and a revision of 28 July 2027 or later may remove them. Pass paths as tool arguments, resource URIs or configuration instead"
+    )]
     pub async fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         let Some(list) = &self.shared.handlers.roots else {
             return Err(Error::invalid_request(

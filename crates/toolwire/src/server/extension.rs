@@ -304,6 +304,8 @@ fn owner(extension: Option<&ExtensionEntry>) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![expect(deprecated, reason = "deprecated features are tested, too")]
+
     use serde_json::{Value, json};
 
     use super::*;

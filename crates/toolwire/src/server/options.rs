@@ -38,11 +38,10 @@ impl Server {
     }
 
     /// Enables log messages to clients that request them ([`RequestContext::log`](crate::RequestContext::log)).
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to
-    /// standard error with `tracing`, or use OpenTelemetry instead.
     #[must_use]
+    #[deprecated(
+        note = "MCP deprecates logging (SEP-2577), and a revision of 28 July 2027 or later may remove it. Write to standard error with `tracing`, or use OpenTelemetry instead"
+    )]
     pub fn with_logging(self) -> Self {
         self.change(|snapshot| snapshot.options.logging = true);
         self

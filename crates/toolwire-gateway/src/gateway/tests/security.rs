@@ -1,6 +1,6 @@
 //! What an upstream must not get, and what no output has: the headers of callers, their models, their files, and secrets.
 
-use std::sync::Mutex;
+#![expect(deprecated, reason = "deprecated features are tested, too")]
 
 use bytes::Bytes;
 use http::StatusCode;

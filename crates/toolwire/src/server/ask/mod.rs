@@ -22,8 +22,10 @@ pub use all::AskAll;
 pub use outcome::{ElicitOutcome, FormOutput};
 pub(crate) use requests::check_elicitation;
 pub use requests::{
-    Ask, AskDynamicForm, AskForm, AskModel, AskRoots, AskUrl, dynamic_form, form, model, roots, url,
+    Ask, AskDynamicForm, AskForm, AskModel, AskRoots, AskUrl, dynamic_form, form, url,
 };
+#[expect(deprecated, reason = "their users get the warning")]
+pub use requests::{model, roots};
 
 #[doc(hidden)]
 pub use crate::server::elicit::{ElicitChoice, FieldKind};
@@ -152,13 +154,14 @@ impl RequestContext {
 
     /// Asks the client's model for a message, in every revision.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
-    /// of a model provider instead.
-    ///
     /// # Errors
     /// Returns an error as [`ask`](Self::ask) does, and if the tool uses and tool results of the conversation do not
     /// match.
+    #[doc(alias = "create_message", alias = "sampling")]
+    #[deprecated(
+        note = "MCP deprecates sampling (SEP-2577), and a revision of 28 July 2027 or later may remove it. Call the API of a model provider instead"
+    )]
+    #[expect(deprecated, reason = "it is deprecated itself")]
     pub async fn ask_model(
         &self,
         key: impl Into<String>,
@@ -169,12 +172,13 @@ impl RequestContext {
 
     /// Asks the client for its roots, in every revision.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
-    /// tool arguments, resource URIs or configuration instead.
-    ///
     /// # Errors
     /// Returns an error as [`ask`](Self::ask) does.
+    #[doc(alias = "list_roots")]
+    #[deprecated(
+        note = "MCP deprecates roots (SEP-2577), and a revision of 28 July 2027 or later may remove them. Pass paths as tool arguments, resource URIs or configuration instead"
+    )]
+    #[expect(deprecated, reason = "it is deprecated itself")]
     pub async fn ask_roots(&self, key: impl Into<String>) -> Result<Vec<Root>, Error> {
         self.ask_with(roots(key)).await
     }

@@ -18,12 +18,12 @@ impl RequestContext {
     /// `use_tool` receives each tool use and returns the same types as a tool. An error is sent to the model. Each use
     /// runs once in all runs of the handler. The model is asked at most `turns` times, the last time without tools.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
-    /// of a model provider instead.
-    ///
     /// # Errors
     /// Returns an error as [`ask_model`](Self::ask_model) does, and if the model still uses tools in the last turn.
+    #[deprecated(
+        note = "MCP deprecates sampling (SEP-2577), and a revision of 28 July 2027 or later may remove it. Call the API of a model provider instead"
+    )]
+    #[expect(deprecated, reason = "it is deprecated itself")]
     pub async fn ask_model_with_tools<M, F, Fut>(
         &self,
         key: impl Into<String>,

@@ -75,11 +75,10 @@ pub fn url(
 }
 
 /// Creates a request to the client's model; see [`RequestContext::ask_model`](crate::RequestContext::ask_model).
-///
-/// # Deprecated
-/// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API of
-/// a model provider instead.
 #[must_use]
+#[deprecated(
+    note = "MCP deprecates sampling (SEP-2577), and a revision of 28 July 2027 or later may remove it. Call the API of a model provider instead"
+)]
 pub fn model(key: impl Into<String>, request: CreateMessageRequestParams) -> AskModel {
     AskModel {
         key: key.into(),
@@ -88,11 +87,10 @@ pub fn model(key: impl Into<String>, request: CreateMessageRequestParams) -> Ask
 }
 
 /// Creates a request for the client's roots; see [`RequestContext::ask_roots`](crate::RequestContext::ask_roots).
-///
-/// # Deprecated
-/// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
-/// tool arguments, resource URIs or configuration instead.
 #[must_use]
+#[deprecated(
+    note = "MCP deprecates roots (SEP-2577), and a revision of 28 July 2027 or later may remove them. Pass paths as tool arguments, resource URIs or configuration instead"
+)]
 pub fn roots(key: impl Into<String>) -> AskRoots {
     AskRoots { key: key.into() }
 }

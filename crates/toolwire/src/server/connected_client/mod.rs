@@ -101,9 +101,9 @@ impl ConnectedClient {
     /// # Errors
     /// Returns an error if `data` cannot be written as JSON, and if the client is not
     /// [reachable](Self::is_reachable).
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it.
+    #[deprecated(
+        note = "MCP deprecates logging (SEP-2577), and a revision of 28 July 2027 or later may remove it"
+    )]
     pub fn log_as(
         &self,
         logger: &str,

@@ -15,13 +15,12 @@ use crate::server::input_request::InputChannel;
 impl RequestContext {
     /// Sends `sampling/createMessage` and returns the raw response. The client's capabilities are not checked.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
-    /// of a model provider instead.
-    ///
     /// # Errors
     /// Returns an error on a stateless request, without a channel to the client, after a timeout, and if the client
     /// responds with an error.
+    #[deprecated(
+        note = "MCP deprecates sampling (SEP-2577), and a revision of 28 July 2027 or later may remove it. Call the API of a model provider instead"
+    )]
     pub async fn sample_raw(&self, params: RawJson) -> Result<RawJson, Error> {
         self.scope.request("sampling/createMessage", params).await
     }
@@ -37,13 +36,12 @@ impl RequestContext {
 
     /// Sends `roots/list` and returns the raw response. The client's capabilities are not checked.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
-    /// tool arguments, resource URIs or configuration instead.
-    ///
     /// # Errors
     /// Returns an error on a stateless request, without a channel to the client, after a timeout, and if the client
     /// responds with an error.
+    #[deprecated(
+        note = "MCP deprecates roots (SEP-2577), and a revision of 28 July 2027 or later may remove them. Pass paths as tool arguments, resource URIs or configuration instead"
+    )]
     pub async fn list_roots_raw(&self) -> Result<RawJson, Error> {
         self.scope
             .request("roots/list", RawJson::empty_object())
@@ -52,13 +50,12 @@ impl RequestContext {
 
     /// Asks the client's model for a message.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
-    /// of a model provider instead.
-    ///
     /// # Errors
     /// Returns an error on a stateless request, and if the client does not support sampling, or `sampling.tools` for a
     /// request with tools. Also returns an error if the client responds with one.
+    #[deprecated(
+        note = "MCP deprecates sampling (SEP-2577), and a revision of 28 July 2027 or later may remove it. Call the API of a model provider instead"
+    )]
     pub async fn sample(
         &self,
         request: CreateMessageRequestParams,
@@ -68,13 +65,12 @@ impl RequestContext {
 
     /// Like [`sample`](Self::sample), with raw parameters and a raw response. The same checks apply.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
-    /// of a model provider instead.
-    ///
     /// # Errors
     /// Returns an error as [`sample`](Self::sample) does, and if the parameters are not those of
     /// `sampling/createMessage`.
+    #[deprecated(
+        note = "MCP deprecates sampling (SEP-2577), and a revision of 28 July 2027 or later may remove it. Call the API of a model provider instead"
+    )]
     pub async fn sample_json(&self, params: impl Into<RawJson>) -> Result<RawJson, Error> {
         let params: CreateMessageRequestParams = params
             .into()
@@ -146,13 +142,12 @@ impl RequestContext {
 
     /// Asks the client for its roots.
     ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
-    /// tool arguments, resource URIs or configuration instead.
-    ///
     /// # Errors
     /// Returns an error on a stateless request, if the client does not support roots, and if the client responds with
     /// an error.
+    #[deprecated(
+        note = "MCP deprecates roots (SEP-2577), and a revision of 28 July 2027 or later may remove them. Pass paths as tool arguments, resource URIs or configuration instead"
+    )]
     pub async fn list_roots(&self) -> Result<ListRootsResult, Error> {
         self.request_checked(InputRequest::roots()).await
     }
@@ -189,6 +184,8 @@ impl RequestContext {
 
 #[cfg(test)]
 mod tests {
+    #![expect(deprecated, reason = "deprecated features are tested, too")]
+
     use toolwire_types::Tool;
 
     use super::*;

@@ -211,19 +211,18 @@ impl RequestContext {
     ///
     /// The message is dropped if its level is below the client's minimum, if a 2026-07-28 request sets no level, or if
     /// the server did not enable logging.
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to
-    /// standard error with `tracing`, or use OpenTelemetry instead.
+    #[doc(alias = "send_logging_message", alias = "notify_logging_message")]
+    #[deprecated(
+        note = "MCP deprecates logging (SEP-2577), and a revision of 28 July 2027 or later may remove it. Write to standard error with `tracing`, or use OpenTelemetry instead"
+    )]
     pub fn log(&self, level: LoggingLevel, data: impl Serialize) {
         self.send_log(level, &data, None);
     }
 
     /// Like [`log`](Self::log), with the name of a logger.
-    ///
-    /// # Deprecated
-    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to
-    /// standard error with `tracing`, or use OpenTelemetry instead.
+    #[deprecated(
+        note = "MCP deprecates logging (SEP-2577), and a revision of 28 July 2027 or later may remove it. Write to standard error with `tracing`, or use OpenTelemetry instead"
+    )]
     pub fn log_as(&self, logger: &str, level: LoggingLevel, data: impl Serialize) {
         self.send_log(level, &data, Some(logger));
     }

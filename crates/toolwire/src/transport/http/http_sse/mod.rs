@@ -57,11 +57,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 impl HttpOptions {
     /// Also serves the two endpoints of the HTTP+SSE transport of 2024-11-05: `GET /sse` and `POST /message`.
-    ///
-    /// # Deprecated
-    /// MCP deprecates this transport since 2025-03-26 (SEP-2596), and a revision may remove it three months after that
-    /// proposal became final. Clients of 2025-03-26 and later use Streamable HTTP, which every server has.
     #[must_use]
+    #[deprecated(
+        note = "MCP deprecates this transport (SEP-2596), and a revision may remove it three months after that proposal became final. Newer clients use Streamable HTTP, which every server has"
+    )]
     pub fn with_http_sse(mut self) -> Self {
         routes::install(HttpSseRoutes {
             open: |endpoint, head, token| Box::pin(open(endpoint, head, token)),
