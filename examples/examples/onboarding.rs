@@ -52,15 +52,15 @@ impl Office {
     async fn welcome(&self, ctx: &RequestContext) -> Result<String, ToolError> {
         let Person { name } = ctx.ask("person", "Who is new?").await?;
 
-        let question = format!("Which team does {name} join?");
-        let TeamChoice { team } = ctx.ask("team", question).await?;
+        let message = format!("Which team does {name} join?");
+        let TeamChoice { team } = ctx.ask("team", message).await?;
 
         // The handler may run several times, but takes one desk. Later runs get the stored number.
         let taking = async { self.take_desk(&name, team) };
         let desk = ctx.try_once("desk", taking).await?;
 
-        let question = format!("{name} has desk {desk} at {team:?}. Which laptop goes there?");
-        let laptop = match ctx.ask("laptop", question).await? {
+        let message = format!("{name} has desk {desk} at {team:?}. Which laptop goes there?");
+        let laptop = match ctx.ask("laptop", message).await? {
             ElicitOutcome::Accepted(Laptop { inches }) => format!("a laptop of {inches} inches"),
             ElicitOutcome::Declined | ElicitOutcome::Cancelled => "no laptop".to_owned(),
         };

@@ -17,9 +17,9 @@ async fn render(ctx: &RequestContext, scene: String) -> Result<String, toolwire:
         ctx.report_steps(frame, frames, Some("rendering"));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let question = format!("Publish {frames} frames of {scene}?");
-    let publish: bool = ctx.ask("publish", question).await?;
-    Ok(if publish { "published" } else { "kept" }.to_owned())
+    let message = format!("Publish {frames} frames of {scene}?");
+    let publish: bool = ctx.ask("publish", message).await?;
+    Ok(if publish { "published" } else { "stored" }.to_owned())
 }
 
 #[tokio::main]

@@ -1,4 +1,4 @@
-//! The client: starts a report, does something else, answers the question, and collects the result.
+//! The client: starts a report, does something else, responds to the input request, and collects the result.
 
 #![expect(
     clippy::print_stdout,
@@ -32,8 +32,8 @@ pub(crate) async fn run(choice: &ServerChoice) -> Result<(), Box<dyn Error>> {
 
     // An argument outside the schema fails at once. No task is created.
     let wrong = client.call_tool("write_report", json!({"year": 1066}));
-    let refused = wrong.await?;
-    println!("refused: {}", refused.all_text());
+    let rejected = wrong.await?;
+    println!("rejected: {}", rejected.all_text());
     client.close().await;
     Ok(())
 }

@@ -17,13 +17,13 @@ async fn write_report(
     let mut pages = 0;
     for chapter in CHAPTERS {
         ctx.set_status_message(format!("writing the chapter about {chapter}"));
-        // The result of each chapter is stored with the task. If the handler runs again, after an answer or after a
+        // The result of each chapter is stored with the task. If the handler runs again, after a response or after a
         // restart with a durable store, finished chapters are not written again.
         pages += ctx.once(chapter, write_chapter(chapter)).await?;
     }
-    let question = format!("The report of {year} has {pages} pages. Send it to the board?");
-    let send: bool = ctx.ask("send", question).await?;
-    let end = if send { "sent" } else { "kept as a draft" };
+    let message = format!("The report of {year} has {pages} pages. Send it to the board?");
+    let send: bool = ctx.ask("send", message).await?;
+    let end = if send { "sent" } else { "stored as a draft" };
     Ok(format!("{pages} pages about {year}, {end}"))
 }
 

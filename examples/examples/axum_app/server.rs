@@ -44,7 +44,7 @@ impl Tools {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |cups| {
                 cups.checked_sub(1)
             });
-        let seller = ctx.auth().subject.as_deref().unwrap_or("nobody");
+        let seller = ctx.auth().subject.as_deref().unwrap_or("unknown");
         match taken {
             Ok(cups) => Ok(format!("{seller} sold a cup, {} are left", cups - 1)),
             Err(_) => Err(ToolError::failed("no cups are left; use restock")),

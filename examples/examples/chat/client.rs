@@ -12,17 +12,17 @@ use toolwire::Client;
 use toolwire::types::Tool;
 use toolwire_examples::job::ServerChoice;
 
-/// A model that never stops calling tools must not run for ever.
+/// A model that never stops calling tools must not run without end.
 const MAX_TURNS: usize = 8;
 
 /// What the model wants next.
-enum Reply {
+enum ModelOutput {
     /// Call a tool and continue with its result.
     Call {
         tool: &'static str,
         arguments: Value,
     },
-    /// The answer for the user.
+    /// The text for the user.
     Text(String),
 }
 
@@ -36,41 +36,41 @@ enum Message {
     },
 }
 
-/// A model: gets the tools and the conversation, and returns one reply.
+/// A model: gets the tools and the conversation, and returns what it wants next.
 trait Model {
-    fn reply(&mut self, tools: &[Tool], conversation: &[Message]) -> Reply;
+    fn respond(&mut self, tools: &[Tool], conversation: &[Message]) -> ModelOutput;
 }
 
-/// A model whose replies are known in advance. The first call is wrong, as calls of real models are sometimes.
+/// A model whose outputs are known in advance. The first call is wrong, as calls of real models are sometimes.
 struct Script;
 
 impl Model for Script {
-    fn reply(&mut self, tools: &[Tool], conversation: &[Message]) -> Reply {
+    fn respond(&mut self, tools: &[Tool], conversation: &[Message]) -> ModelOutput {
         let offered = |name: &str| tools.iter().any(|tool| tool.name == name);
         if !offered("find_order") || !offered("convert") {
-            return Reply::Text("This server cannot look up orders.".to_owned());
+            return ModelOutput::Text("This server cannot look up orders.".to_owned());
         }
         match conversation.last() {
             Some(Message::ToolResult {
                 tool,
                 is_error: true,
                 ..
-            }) if tool == "find_order" => Reply::Call {
+            }) if tool == "find_order" => ModelOutput::Call {
                 tool: "find_order",
                 arguments: json!({"number": 17}),
             },
             Some(Message::ToolResult { tool, text, .. }) if tool == "find_order" => {
                 let order: Value = serde_json::from_str(text).unwrap_or_default();
                 let arguments = json!({"cents": order["price"], "currency": "CHF"});
-                Reply::Call {
+                ModelOutput::Call {
                     tool: "convert",
                     arguments,
                 }
             }
             Some(Message::ToolResult { text, .. }) => {
-                Reply::Text(format!("Order 17 costs {text}."))
+                ModelOutput::Text(format!("Order 17 costs {text}."))
             }
-            _ => Reply::Call {
+            _ => ModelOutput::Call {
                 tool: "find_order",
                 arguments: json!({"number": 170}),
             },
@@ -84,15 +84,15 @@ pub(crate) async fn run(choice: &ServerChoice) -> Result<(), Box<dyn Error>> {
         .await?;
     // A real client gives the name, description and input schema of each tool to the model.
     let tools = client.list_tools().await?;
-    let question = "What does order 170 cost in francs? Perhaps it was 17.";
-    println!("user: {question}");
+    let request = "What does order 170 cost in francs? Perhaps it was 17.";
+    println!("user: {request}");
 
     let mut model = Script;
-    let mut conversation = vec![Message::User(question.to_owned())];
+    let mut conversation = vec![Message::User(request.to_owned())];
     for _ in 0..MAX_TURNS {
-        let (tool, arguments) = match model.reply(&tools, &conversation) {
-            Reply::Call { tool, arguments } => (tool, arguments),
-            Reply::Text(text) => {
+        let (tool, arguments) = match model.respond(&tools, &conversation) {
+            ModelOutput::Call { tool, arguments } => (tool, arguments),
+            ModelOutput::Text(text) => {
                 println!("model: {text}");
                 client.close().await;
                 return Ok(());
@@ -108,13 +108,13 @@ pub(crate) async fn run(choice: &ServerChoice) -> Result<(), Box<dyn Error>> {
         });
     }
     Err(format!(
-        "no answer after {MAX_TURNS} turns to {}",
-        first_question(&conversation)
+        "no text after {MAX_TURNS} turns for: {}",
+        first_message(&conversation)
     )
     .into())
 }
 
-fn first_question(conversation: &[Message]) -> &str {
+fn first_message(conversation: &[Message]) -> &str {
     match conversation.first() {
         Some(Message::User(text)) => text,
         _ => "",

@@ -1,4 +1,4 @@
-//! A chat with tools: a model chooses tools of the server until it has an answer.
+//! A chat with tools: a model chooses tools of the server until it can respond to the user.
 //!
 //! The model is a script, so the example runs without a network. Replace `client::Model` with calls to a real one.
 //! Run the server with `cargo run -p toolwire-examples --example chat`, and the client with `-- client`. The

@@ -1,4 +1,4 @@
-//! The server: two tools for questions about orders.
+//! The server: two tools for orders.
 
 use schemars::JsonSchema;
 use serde::Serialize;

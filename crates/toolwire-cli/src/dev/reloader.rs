@@ -130,7 +130,7 @@ impl Reloader {
             }
         };
         let starting = async {
-            self.replaced.wait_for_room().await;
+            self.replaced.wait_for_capacity().await;
             server.source.connect().await
         };
         let connected = tokio::select! {

@@ -47,7 +47,7 @@ impl ReplacedServers {
     }
 
     /// Waits until the number of replaced servers is below the limit.
-    pub(super) async fn wait_for_room(&mut self) {
+    pub(super) async fn wait_for_capacity(&mut self) {
         while self.closing.len() >= MAX_REPLACED {
             self.closing.join_next().await;
         }
@@ -112,13 +112,13 @@ mod tests {
         let mut replaced = ReplacedServers::new(calls.clone(), GRACE);
         let mut running = Vec::new();
         for _ in 0..MAX_REPLACED {
-            replaced.wait_for_room().await;
+            replaced.wait_for_capacity().await;
             running.push(calls.begin());
             let _closed = replace(&mut replaced);
             // The next server is replaced later than its requests are routed.
             tokio::time::sleep(2 * ROUTING_TIME).await;
         }
-        let mut room = pin!(replaced.wait_for_room());
+        let mut room = pin!(replaced.wait_for_capacity());
         assert!(timeout(Duration::from_secs(1), &mut room).await.is_err());
         drop(running.remove(0));
         let start = Instant::now();
@@ -138,7 +138,7 @@ mod tests {
         tokio::time::sleep(2 * ROUTING_TIME).await;
         for _ in 0..MAX_REPLACED {
             let start = Instant::now();
-            replaced.wait_for_room().await;
+            replaced.wait_for_capacity().await;
             replace(&mut replaced).await.expect("it is closed");
             assert_eq!(start.elapsed(), ROUTING_TIME);
         }

@@ -97,7 +97,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
     /// Returns an error if the key has too many calls. The call is not counted then.
     pub fn check(&mut self, key: K, now: Duration) -> Result<(), RateLimited> {
         let limit = self.limit;
-        let due = if self.due.contains_key(&key) || self.has_room(now) {
+        let due = if self.due.contains_key(&key) || self.has_capacity(now) {
             self.due.entry(key).or_insert(now)
         } else {
             &mut self.others
@@ -124,8 +124,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         self.due.is_empty()
     }
 
-    /// Returns `true` if another key can be stored. Removes keys whose time is over if there is no room.
-    fn has_room(&mut self, now: Duration) -> bool {
+    /// Returns `true` if another key can be stored. Removes keys whose time is over if the table is full.
+    fn has_capacity(&mut self, now: Duration) -> bool {
         if self.due.len() >= MAX_KEYS && now >= self.next_sweep {
             self.due.retain(|_, due| *due > now);
             self.next_sweep = now.saturating_add(SWEEP_INTERVAL);
@@ -176,7 +176,7 @@ mod tests {
         assert!(limiter.check(MAX_KEYS, SECOND).is_ok());
         assert!(limiter.check(MAX_KEYS + 1, SECOND).is_err());
         assert_eq!(limiter.len(), MAX_KEYS);
-        // Keys whose time is over make room.
+        // Keys whose time is over are removed.
         assert!(limiter.check(MAX_KEYS + 1, 12 * SECOND).is_ok());
         assert_eq!(limiter.len(), 1);
     }

@@ -107,7 +107,7 @@ async fn connected_clients_are_those_with_a_get_stream() {
 
 #[tokio::test]
 async fn custom_notification_without_a_session_reaches_its_handler() {
-    let (sender, mut heard) = mpsc::unbounded_channel();
+    let (sender, mut received) = mpsc::unbounded_channel();
     let server = server().on_notification("com.example/tick", move |client, params: Value| {
         let sender = sender.clone();
         async move {
@@ -120,7 +120,7 @@ async fn custom_notification_without_a_session_reaches_its_handler() {
     let tick = notification("com.example/tick", json!({"n": 1}));
     let post = Request::post(&tick).with("MCP-Protocol-Version", "2026-07-28");
     assert_eq!(endpoint.request(&post).await.status(), 202);
-    assert_eq!(within(heard.recv()).await, Some(json!({"n": 1})));
+    assert_eq!(within(received.recv()).await, Some(json!({"n": 1})));
 }
 
 #[tokio::test]

@@ -145,7 +145,7 @@ async fn changes_during_an_outage_are_published_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn listener_hears_of_changes_before_the_first_subscription_of_its_node() {
+async fn listener_is_notified_of_changes_before_the_first_subscription_of_its_node() {
     let cluster = Cluster::new();
     let a = cluster.node(&[]);
     let b = cluster.node(&[("subscribe", Fault::Error, 3)]);

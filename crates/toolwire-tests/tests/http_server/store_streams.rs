@@ -474,7 +474,7 @@ async fn lose_bus_messages(shared: &Shared) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn session_whose_deletion_was_not_heard_ends_when_messages_were_lost() {
+async fn session_whose_deletion_was_not_received_ends_when_messages_were_lost() {
     let shared = Shared::default();
     let node = shared.node();
     let session = node.client.open_session().await;

@@ -1,4 +1,4 @@
-//! Questions of tasks, and their answers.
+//! Input requests of tasks, and their responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ fn publish() -> (ToolHandler, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn task_asks_and_continues_with_the_answer() {
+async fn task_asks_and_continues_with_the_response() {
     let (tool, effects) = publish();
     let mut peer = Peer::connect(&server().tool(tool));
     let id = start(&mut peer, "publish", json!({})).await;
@@ -86,7 +86,7 @@ async fn task_asks_and_continues_with_the_answer() {
 }
 
 #[tokio::test]
-async fn two_questions_are_answered_one_by_one() {
+async fn two_input_requests_get_responses_one_by_one() {
     let tool = plain("both", |ctx: RequestContext| async move {
         let questions = (
             ask::form::<Sure>("one", "One?"),
@@ -113,7 +113,7 @@ async fn two_questions_are_answered_one_by_one() {
 }
 
 #[tokio::test]
-async fn another_question_under_the_same_key_gets_another_key() {
+async fn another_input_request_under_the_same_key_gets_another_key() {
     let runs = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&runs);
     // The handler ends with an input request of its own, and asks differently in the second run.
@@ -240,7 +240,7 @@ async fn handler_that_has_waited_longest_makes_room_for_another() {
 }
 
 #[tokio::test]
-async fn question_before_the_task_is_asked_by_the_call() {
+async fn input_request_before_the_task_is_sent_by_the_call() {
     let tool = plain("order", |ctx: RequestContext| async move {
         let name: String = ctx.ask("user_name", "Who?").await?;
         ctx.start_task().await?;

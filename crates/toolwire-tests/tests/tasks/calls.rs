@@ -57,7 +57,7 @@ async fn client_without_tasks_gets_the_result_directly() {
 }
 
 #[tokio::test]
-async fn tool_without_task_answers_directly() {
+async fn tool_without_task_responds_directly() {
     let echo = plain("echo", |_: RequestContext| async { "done" });
     let mut peer = Peer::connect(&server().tool(echo));
     let result = peer.result_of(call("echo", json!({}))).await;
@@ -65,7 +65,7 @@ async fn tool_without_task_answers_directly() {
 }
 
 #[tokio::test]
-async fn required_task_is_refused_before_the_handler_runs() {
+async fn required_task_is_rejected_before_the_handler_runs() {
     let never = plain("never", |_: RequestContext| async {
         panic!("the handler must not run") as &str
     });

@@ -163,7 +163,7 @@ async fn cancelled_task_is_returned_and_an_ended_one_is_an_error() {
 }
 
 #[tokio::test]
-async fn question_is_a_request_while_the_result_is_awaited() {
+async fn input_request_is_sent_while_the_result_is_awaited() {
     #[derive(serde::Deserialize, Elicit)]
     struct Sure {
         sure: bool,

@@ -46,10 +46,10 @@ pub struct ClientLimits {
     /// How long a call waits in total, regardless of progress. Default: 10 min.
     pub max_timeout: Duration,
     /// How long connecting may take in total: all requests that detect the era, and a second start of a server process
-    /// that does not survive the first one. The time of a login does not count. Default: 30 s.
+    /// that exits during the first attempt. The time of a login does not count. Default: 30 s.
     pub connect_timeout: Duration,
-    /// How much of [`connect_timeout`](Self::connect_timeout), and at most half of it, a stdio server may take to respond
-    /// to `server/discover`. After that, the client sends `initialize`. Default: 5 s.
+    /// How long a stdio server may take to respond to `server/discover`, at most half of
+    /// [`connect_timeout`](Self::connect_timeout). Then the client sends `initialize`. Default: 5 s.
     pub probe_timeout: Duration,
     /// How long a child process may take to exit after its stdin was closed, and again after it was asked to terminate.
     /// Over HTTP, how long closing waits for the delivery of cancellations, and again for the end of the session.

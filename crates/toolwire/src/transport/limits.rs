@@ -15,7 +15,7 @@ pub struct Limits {
     pub queued_messages: usize,
     /// How many bytes may be queued. Default: 1 MiB.
     pub queued_bytes: usize,
-    /// How many requests may run at once. Further requests are rejected. Default: 1024.
+    /// How many requests may run at once. A further request waits up to 250 ms, then it is rejected. Default: 1024.
     pub requests_in_flight: usize,
     /// How many bytes the messages of running requests may have in total. A request is always accepted if no other
     /// request runs. Default: 64 MiB.

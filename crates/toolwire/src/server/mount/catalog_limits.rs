@@ -13,7 +13,7 @@ const MAX_DESCRIPTOR_BYTES: usize = 64 * 1024;
 
 impl Catalog {
     /// Rejects one more entry if the catalog is full.
-    pub(super) fn check_room(&self) -> Result<(), RegistrationError> {
+    pub(super) fn check_capacity(&self) -> Result<(), RegistrationError> {
         let lists = [
             self.tools.len(),
             self.prompts.len(),

@@ -94,7 +94,7 @@ impl Catalog {
     /// [`add_raw_tool`](Self::add_raw_tool). Without such a tool, it is added at the end.
     ///
     /// # Errors
-    /// Returns the errors of [`add_raw_tool`](Self::add_raw_tool). A tool that is replaced needs no room.
+    /// Returns the errors of [`add_raw_tool`](Self::add_raw_tool). A tool that is replaced needs no capacity.
     pub fn replace_raw_tool<F, Fut>(
         &mut self,
         descriptor: RawJson,
@@ -106,14 +106,19 @@ impl Catalog {
     {
         check_descriptor(&descriptor)?;
         let tool = ToolEntry::raw(descriptor, RawHandler::new(handler))?;
-        let room = self.check_room();
-        replace(&mut self.tools, tool, |tool| &tool.descriptor.name, room)
+        let capacity = self.check_capacity();
+        replace(
+            &mut self.tools,
+            tool,
+            |tool| &tool.descriptor.name,
+            capacity,
+        )
     }
 
     /// Replaces a prompt, as [`replace_raw_tool`](Self::replace_raw_tool) replaces a tool.
     ///
     /// # Errors
-    /// Returns the errors of [`add_raw_prompt`](Self::add_raw_prompt). A prompt that is replaced needs no room.
+    /// Returns the errors of [`add_raw_prompt`](Self::add_raw_prompt). A prompt that is replaced needs no capacity.
     pub fn replace_raw_prompt<F, Fut>(
         &mut self,
         descriptor: RawJson,
@@ -125,12 +130,12 @@ impl Catalog {
     {
         check_descriptor(&descriptor)?;
         let prompt = PromptEntry::raw(descriptor, RawHandler::new(handler))?;
-        let room = self.check_room();
+        let capacity = self.check_capacity();
         replace(
             &mut self.prompts,
             prompt,
             |prompt| &prompt.descriptor.name,
-            room,
+            capacity,
         )
     }
 }
@@ -213,17 +218,17 @@ fn replace_edited<T>(
     }
 }
 
-/// Replaces the entry of the same name, or adds the entry if there is room.
+/// Replaces the entry of the same name, or adds the entry if there is capacity.
 fn replace<T>(
     entries: &mut Vec<Arc<T>>,
     entry: T,
     name: impl Fn(&T) -> &String,
-    room: Result<(), RegistrationError>,
+    capacity: Result<(), RegistrationError>,
 ) -> Result<(), RegistrationError> {
     match entries.iter_mut().find(|other| name(other) == name(&entry)) {
         Some(place) => *place = Arc::new(entry),
         None => {
-            room?;
+            capacity?;
             entries.push(Arc::new(entry));
         }
     }

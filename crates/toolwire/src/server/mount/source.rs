@@ -74,7 +74,7 @@ impl Catalog {
     /// Returns an error if its name is invalid, or if its schema does not compile.
     pub fn add_tool(&mut self, tool: impl IntoTool) -> Result<(), RegistrationError> {
         let tool = tool.into_tool().with_view_metadata()?.prepare()?;
-        self.check_room()?;
+        self.check_capacity()?;
         self.tools.push(Arc::new(tool));
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Catalog {
     /// Returns an error if it has no name.
     pub fn add_prompt(&mut self, prompt: impl IntoPrompt) -> Result<(), RegistrationError> {
         let prompt = prompt.into_prompt().prepare()?;
-        self.check_room()?;
+        self.check_capacity()?;
         self.prompts.push(Arc::new(prompt));
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Catalog {
     /// Returns an error if its URI has no scheme.
     pub fn add_resource(&mut self, resource: impl IntoResource) -> Result<(), RegistrationError> {
         let resource = resource.into_resource().prepare()?;
-        self.check_room()?;
+        self.check_capacity()?;
         self.resources.push(Arc::new(resource));
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Catalog {
         template: impl IntoResourceTemplate,
     ) -> Result<(), RegistrationError> {
         let template = template.into_resource_template().prepare()?;
-        self.check_room()?;
+        self.check_capacity()?;
         self.templates.push(Arc::new(template));
         Ok(())
     }
@@ -134,9 +134,7 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        self.check_room()?;
-        check_descriptor(&descriptor)?;
-        let tool = ToolEntry::raw(descriptor, RawHandler::new(handler))?;
+        let tool = self.new_raw(descriptor, handler, ToolEntry::raw)?;
         self.tools.push(Arc::new(tool));
         Ok(())
     }
@@ -154,9 +152,7 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        self.check_room()?;
-        check_descriptor(&descriptor)?;
-        let prompt = PromptEntry::raw(descriptor, RawHandler::new(handler))?;
+        let prompt = self.new_raw(descriptor, handler, PromptEntry::raw)?;
         self.prompts.push(Arc::new(prompt));
         Ok(())
     }
@@ -174,9 +170,7 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        self.check_room()?;
-        check_descriptor(&descriptor)?;
-        let resource = ResourceEntry::raw(descriptor, RawHandler::new(handler))?;
+        let resource = self.new_raw(descriptor, handler, ResourceEntry::raw)?;
         self.resources.push(Arc::new(resource));
         Ok(())
     }
@@ -194,9 +188,7 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        self.check_room()?;
-        check_descriptor(&descriptor)?;
-        let template = TemplateEntry::raw(descriptor, RawHandler::new(handler))?;
+        let template = self.new_raw(descriptor, handler, TemplateEntry::raw)?;
         self.templates.push(Arc::new(template));
         Ok(())
     }

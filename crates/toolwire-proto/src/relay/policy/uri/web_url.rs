@@ -81,9 +81,8 @@ fn split_port(host: &str) -> (&str, &str) {
     }
 }
 
-/// Returns `true` if a host has several forms, and the normal form of a URL has another one than readers may use: a name
-/// that is not ASCII, and an address that is not written in its usual form (WHATWG URL, section 3.5). `normal` is a URL in its
-/// normal form.
+/// Returns `true` if readers may use another form of the host of a URL than `normal`, its normal form, has. This holds for
+/// a name that is not ASCII. It also holds for an address that is not written in its usual form (WHATWG URL, section 3.5).
 pub(super) fn has_ambiguous_host(normal: &str) -> bool {
     let Some(host) = host_of(normal) else {
         return false;
