@@ -47,7 +47,7 @@ const USAGE: &str = "usage: cargo xtask <task>
   package check that every crate can be published: metadata, files and versions, without a build
   tidy    check the project rules that the compiler does not check
   style [CHECK]
-          count violations of the glossary and the layout, or list those of one check
+          count the findings of `tidy` about words and structure, or list those of one check
   ci      formatting, all of `test`, lints and documentation";
 
 fn main() -> ExitCode {

@@ -3,6 +3,7 @@
 //! Each rule is a function from a file, or from all files, to findings. The rules run as a test of this crate and as `cargo xtask tidy`.
 
 mod code;
+mod crate_versions;
 mod layers;
 mod pure;
 mod rust_version;
@@ -71,6 +72,8 @@ fn check_all(files: &[File]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = files.iter().flat_map(check_file).collect();
     findings.extend(threats::check(files));
     findings.extend(rust_version::check(files));
+    findings.extend(crate_versions::check(files));
+    findings.extend(style::check(files));
     findings
 }
 

@@ -49,10 +49,49 @@ const NAMES: [&str; 15] = [
 /// Terms of MCP, HTTP and JSON-RPC that contain such a word.
 const TERMS: [&str; 2] = ["not_found", "resource_link"];
 
+/// The page that lists the words and their replacements.
+const GLOSSARY: &str = "CONTRIBUTING.md";
+
 /// Finds words in comments and string literals.
 pub(super) fn check_prose(file: &File, source: &Source) -> Vec<Finding> {
+    check_text(file, &source.shipped_prose)
+}
+
+/// Finds words in the prose of a Markdown file.
+pub(super) fn check_markdown(file: &File) -> Vec<Finding> {
+    if file.path == GLOSSARY {
+        return Vec::new();
+    }
+    check_text(file, &markdown_prose(&file.text))
+}
+
+/// Returns a Markdown text without code and addresses. Lines do not move.
+fn markdown_prose(text: &str) -> String {
+    let mut prose = String::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        } else if !(is_code || line.starts_with('[') && line.contains("]: ")) {
+            // Every second part is between backticks.
+            for part in line.split('`').step_by(2) {
+                let mut links = part.split("](");
+                prose.push_str(links.next().unwrap_or_default());
+                for link in links {
+                    prose.push(' ');
+                    prose.push_str(link.split_once(')').map_or("", |(_, after)| after));
+                }
+                prose.push(' ');
+            }
+        }
+        prose.push('\n');
+    }
+    prose
+}
+
+fn check_text(file: &File, prose: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (line, prose) in numbered(&source.shipped_prose) {
+    for (line, prose) in numbered(prose) {
         let words = words(prose).collect::<Vec<_>>();
         let one = words.iter().map(String::as_str);
         let two: Vec<String> = words.windows(2).map(|pair| pair.join(" ")).collect();
@@ -171,6 +210,17 @@ mod tests {
         check("// The response. tidy: allow(told) a quotation: told", &[]);
         check("#[cfg(test)] mod tests { /* nobody */ }", &[]);
         check("// A responder answersheet.", &[]);
+    }
+
+    #[test]
+    fn markdown_is_read_without_code_and_addresses() {
+        let text = "# Who is told\n[a](b/answers.md) `question` refused\n```text\nnobody\n```\n[news]: answer.md\nkept";
+        let found: Vec<(usize, String)> = check_markdown(&file(text))
+            .into_iter()
+            .map(|finding| (finding.line, finding.rule))
+            .collect();
+        let expected = [(1, "`told`"), (2, "`refused`"), (7, "`kept`")];
+        assert_eq!(found, expected.map(|(line, rule)| (line, rule.to_owned())));
     }
 
     #[test]
