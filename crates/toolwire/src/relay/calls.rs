@@ -16,7 +16,7 @@ use toolwire_types::{
 
 use crate::client::middleware::StreamOpening;
 use crate::engine::{Cancellation, TransportContext};
-use crate::relay::connection::LogFilter;
+use crate::relay::log_filter::LogFilter;
 use crate::sync::lock;
 
 /// A forwarded request.

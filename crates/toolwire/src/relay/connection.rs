@@ -18,9 +18,11 @@ use crate::client::Client;
 use crate::engine::{Cancellation, TransportContext};
 use crate::error::{Error, chain};
 use crate::relay::calls::{CallToken, ForwardedCall, ListenCall};
+use crate::relay::client_key::connection_number;
+use crate::relay::credentials::is_credential_error;
+use crate::relay::log_filter::LogFilter;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::open_connections::ConnectionPermit;
-use crate::relay::sessions::connection_number;
 use crate::server::request::Exchange;
 
 /// The `reason` in the data of an error for a request that got no response.
@@ -57,36 +59,6 @@ pub(super) struct UpstreamRequest<'a> {
     pub(super) logs: LogFilter,
     /// The cancellation flag of the client's request, which has the reason of a cancellation.
     pub(super) cancellation: Option<Cancellation>,
-}
-
-/// The log messages of the upstream server that a client gets.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) enum LogFilter {
-    /// The upstream server sends only those that the client requested.
-    #[default]
-    All,
-    /// Those from a level on. `None` stands for none at all.
-    From(Option<LoggingLevel>),
-}
-
-impl LogFilter {
-    /// Returns the filter for a modern request to a legacy upstream server, whose level applies to a session.
-    pub(super) fn of_modern(exchange: &Exchange) -> Self {
-        let meta = exchange.context.scope().meta();
-        Self::From(meta.get_as(meta_key::LOG_LEVEL).ok().flatten())
-    }
-
-    /// Returns `true` if the client gets a log message with these parameters.
-    pub(super) fn accepts(self, params: Option<&RawJson>) -> bool {
-        let minimum = match self {
-            Self::All => return true,
-            Self::From(None) => return false,
-            Self::From(Some(minimum)) => minimum,
-        };
-        let message =
-            params.and_then(|params| params.parse::<LoggingMessageNotificationParams>().ok());
-        message.is_some_and(|message| message.level >= minimum)
-    }
 }
 
 impl<'a> UpstreamRequest<'a> {

@@ -15,13 +15,14 @@ use crate::engine::{
     TransportContext,
 };
 use crate::error::Error;
+use crate::relay::client_key::ClientKey;
 use crate::relay::connection::{unreachable, with_upstream_name};
 use crate::relay::inner::RelayInner;
 use crate::relay::maintenance;
 use crate::relay::notification_gate::NotificationGate;
 use crate::relay::opening_sessions::{OpeningGuard, OpeningSession};
 use crate::relay::session_requests::record_subscription;
-use crate::relay::sessions::{ClientKey, RelaySession};
+use crate::relay::sessions::RelaySession;
 use crate::relay::shared_upstream::SharedUpstream;
 use crate::relay::upstream::{Sharing, Upstream};
 use crate::server::Server;

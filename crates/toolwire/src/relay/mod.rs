@@ -20,6 +20,7 @@
 mod backoff;
 mod calls;
 mod change_streams;
+mod client_key;
 mod connection;
 mod connector;
 mod credentials;
@@ -28,6 +29,7 @@ mod idle_sessions;
 mod inner;
 mod legacy_client;
 mod load;
+mod log_filter;
 mod maintenance;
 mod messages;
 mod modern_client;

@@ -21,9 +21,10 @@ use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, meta_key};
 
 use crate::error::Error;
 use crate::relay::change_streams::ChangeStreams;
-use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest, unreachable};
+use crate::relay::connection::{UpstreamConnection, UpstreamRequest, unreachable};
 use crate::relay::connector::UpstreamConnector;
 use crate::relay::legacy_client::converted_error;
+use crate::relay::log_filter::LogFilter;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::parked::{ParkedCalls, ParkedOutcome, RoundEnd, RunningCall};
 use crate::relay::round_client::RoundClient;

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::engine::Cancellation;
+use crate::relay::client_key::ClientKey;
 use crate::relay::notification_gate::NotificationGate;
-use crate::relay::sessions::ClientKey;
 use crate::sync::lock;
 
 /// The sessions that are being opened.

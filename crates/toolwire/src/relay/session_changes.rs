@@ -18,7 +18,8 @@ use toolwire_types::{
 };
 
 use crate::engine::TransportContext;
-use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest};
+use crate::relay::connection::{UpstreamConnection, UpstreamRequest};
+use crate::relay::log_filter::LogFilter;
 use crate::relay::messages::send;
 use crate::sync::lock;
 

@@ -9,13 +9,14 @@ use toolwire_types::{ErrorObject, InitializeRequestParams, RawJson};
 
 use crate::engine::{Principal, TransportContext};
 use crate::error::Error;
+use crate::relay::client_key::ClientKey;
 use crate::relay::connection::{UpstreamConnection, unreachable};
 use crate::relay::connector::{is_other_era, may_be_modern};
 use crate::relay::inner::RelayInner;
 use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::notification_gate::NotificationGate;
-use crate::relay::sessions::{ClientKey, Handshake, RelaySession};
+use crate::relay::sessions::{Handshake, RelaySession};
 use crate::relay::shared_upstream::SharedUpstream;
 use crate::server::request::Exchange;
 

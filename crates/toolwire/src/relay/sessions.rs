@@ -10,6 +10,7 @@ use toolwire_types::{RawJson, ServerCapabilities};
 
 use crate::engine::{ConnectionState, Principal, TransportContext};
 use crate::relay::backoff::UpstreamBackoff;
+use crate::relay::client_key::{ClientKey, number_of};
 use crate::relay::connection::UpstreamConnection;
 use crate::relay::connector::UnusedConnections;
 use crate::relay::legacy_client::LegacyClient;
@@ -246,35 +247,6 @@ fn announced_lists(initialized: &RawJson) -> Vec<&'static str> {
     .into_iter()
     .filter_map(|(announced, method)| (announced == Some(true)).then_some(method))
     .collect()
-}
-
-/// Names the session of a client.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum ClientKey {
-    /// The id of an HTTP session.
-    Token(String),
-    /// The address of the state of a connection, or of an HTTP session that has no id yet.
-    Connection(usize),
-}
-
-impl ClientKey {
-    /// Returns the key of the session that a request belongs to. Returns `None` for requests without a session.
-    pub(super) fn of(client: &dyn TransportContext) -> Option<Self> {
-        match client.connection_token() {
-            Some(token) => Some(Self::Token(token.to_owned())),
-            None => connection_number(client).map(Self::Connection),
-        }
-    }
-}
-
-/// Returns a number that the requests of one connection have in common.
-pub(super) fn connection_number(client: &dyn TransportContext) -> Option<usize> {
-    let state = client.connection_state()?;
-    Some(number_of(state))
-}
-
-fn number_of(state: &Arc<ConnectionState>) -> usize {
-    Arc::as_ptr(state).addr()
 }
 
 /// The sessions of all legacy clients.

@@ -7,7 +7,8 @@ use serde_json::json;
 use tokio::time::Instant;
 use toolwire_types::{LoggingLevel, RawJson};
 
-use crate::relay::connection::{LogFilter, UpstreamConnection};
+use crate::relay::connection::UpstreamConnection;
+use crate::relay::log_filter::LogFilter;
 use crate::server::request::Exchange;
 use crate::sync::lock;
 

@@ -20,11 +20,11 @@ use toolwire_proto::relay::request_state::principal_digest;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::Principal;
+use crate::relay::client_key::connection_number;
 use crate::relay::connection::{UpstreamConnection, unreachable};
 use crate::relay::parked::table::ParkedTable;
 use crate::relay::round_client::PendingInput;
 use crate::relay::session_owner::SessionOwner;
-use crate::relay::sessions::connection_number;
 use crate::server::request::Exchange;
 use crate::server::state_seal::StatePurpose;
 use crate::sync::lock;

@@ -11,8 +11,10 @@ use toolwire_types::{ErrorObject, ProgressToken, RawJson};
 
 use crate::engine::{BoxFuture, TransportContext};
 use crate::error::Error;
-use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest};
-use crate::relay::parked::UpstreamOutcome;
+use crate::relay::connection::{UpstreamConnection, UpstreamRequest};
+use crate::relay::log_filter::LogFilter;
+use crate::relay::parked::{CallInputBytes, UpstreamOutcome};
+use crate::relay::required_task::send_call;
 use crate::relay::round_client::{PendingInput, RoundClient};
 use crate::relay::session_owner::SessionOwner;
 use crate::server::request::Exchange;

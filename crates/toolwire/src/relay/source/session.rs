@@ -12,7 +12,7 @@ use toolwire_proto::raw_object::RawObject;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::TransportContext;
-use crate::relay::sessions::ClientKey;
+use crate::relay::client_key::ClientKey;
 use crate::relay::shared_log_level::LOG_LEVEL_WAIT;
 use crate::relay::source::SourceInner;
 use crate::relay::source::caller::InputRules;
@@ -96,7 +96,8 @@ impl SourceInner {
             method: ROOTS_CHANGED.into(),
             params: None,
         };
-        let client = self.calling_client(client, self.input_rules(true));
+        let rules = self.input_rules(&*client, true);
+        let client = self.calling_client(client, rules, None);
         self.relay.forward_notification(&notification, client).await;
     }
 
