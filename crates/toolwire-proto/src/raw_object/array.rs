@@ -103,12 +103,6 @@ impl<'a> RawArray<'a> {
         self.elements.push(EditedValue::New(value));
     }
 
-    /// Adds an element of another text at the end, which is not copied before the array is written.
-    pub fn push_borrowed(&mut self, value: RawMember<'a>) {
-        self.is_edited = true;
-        self.elements.push(EditedValue::Replaced(value.get()));
-    }
-
     /// Appends the array to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         if let Some(source) = self.source

@@ -11,8 +11,6 @@ use crate::raw_object::{RawArray, RawObject, raw_json};
 pub(super) enum EditedValue<'a> {
     /// The value as it was parsed.
     Source(&'a str),
-    /// A value of another text.
-    Replaced(&'a str),
     /// A value that was set.
     New(RawJson),
     /// An object that may be edited.
@@ -25,7 +23,7 @@ impl<'a> EditedValue<'a> {
     /// Returns `true` if something inside the value was edited. A value that was set is an edit of its container.
     pub(super) fn is_edited(&self) -> bool {
         match self {
-            Self::Source(_) | Self::Replaced(_) | Self::New(_) => false,
+            Self::Source(_) | Self::New(_) => false,
             Self::Object(object) => object.is_edited(),
             Self::Array(array) => array.is_edited(),
         }
@@ -34,7 +32,7 @@ impl<'a> EditedValue<'a> {
     /// Returns the text of a value inside which nothing was edited.
     pub(super) fn text(&self) -> Option<RawMember<'_>> {
         let text = match self {
-            Self::Source(text) | Self::Replaced(text) => Some(*text),
+            Self::Source(text) => Some(*text),
             Self::New(value) => Some(value.get()),
             Self::Object(object) => object.source.filter(|_| !object.is_edited()),
             Self::Array(array) => array.source().filter(|_| !array.is_edited()),
@@ -55,7 +53,7 @@ impl<'a> EditedValue<'a> {
     }
 
     pub(super) fn object_mut(&mut self) -> Option<&mut RawObject<'a>> {
-        if let Self::Source(text) | Self::Replaced(text) = self {
+        if let Self::Source(text) = self {
             *self = Self::Object(Box::new(RawObject::of_checked(text)?));
         }
         match self {
@@ -65,7 +63,7 @@ impl<'a> EditedValue<'a> {
     }
 
     pub(super) fn array_mut(&mut self) -> Option<&mut RawArray<'a>> {
-        if let Self::Source(text) | Self::Replaced(text) = self {
+        if let Self::Source(text) = self {
             *self = Self::Array(Box::new(RawArray::of_checked(text)?));
         }
         match self {
@@ -76,7 +74,7 @@ impl<'a> EditedValue<'a> {
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Source(text) | Self::Replaced(text) => out.extend_from_slice(text.as_bytes()),
+            Self::Source(text) => out.extend_from_slice(text.as_bytes()),
             Self::New(value) => out.extend_from_slice(value.get().as_bytes()),
             Self::Object(object) => object.write(out),
             Self::Array(array) => array.write(out),

@@ -163,19 +163,9 @@ impl<'a> RawObject<'a> {
         self.put(name.into(), EditedValue::New(value));
     }
 
-    /// Sets a member to a value of another text, which is not copied before the object is written.
-    pub fn set_borrowed(&mut self, name: impl Into<Cow<'a, str>>, value: RawMember<'a>) {
-        self.put(name.into(), EditedValue::Replaced(value.get()));
-    }
-
     /// Sets a member to a string.
     pub fn set_text(&mut self, name: impl Into<Cow<'a, str>>, text: &str) {
         self.set(name, json_string(text));
-    }
-
-    /// Sets a member to an object.
-    pub fn set_object(&mut self, name: impl Into<Cow<'a, str>>, object: RawObject<'a>) {
-        self.put(name.into(), EditedValue::Object(Box::new(object)));
     }
 
     /// Sets a member and makes it the first.
