@@ -13,13 +13,14 @@ use toolwire_proto::requests::RequestTimeouts;
 use toolwire_proto::result_kind::{ResultKind, classify};
 use toolwire_proto::rounds::{RoundCounter, retry_params};
 use toolwire_types::{
-    InputRequiredResult, InputResponses, Meta, ProgressToken, RawJson, code, meta_key,
+    ErrorObject, InputRequest, InputRequiredResult, InputResponses, Meta, ProgressToken,
+    ProtocolVersion, RawJson, code, meta_key,
 };
 
 use crate::client::Client;
 use crate::client::cache::Lookup;
 use crate::client::call::CallOptions;
-use crate::client::middleware::{ClientNext, ClientRequest, SendRequest};
+use crate::client::middleware::{ClientNext, ClientRequest, ReceivedRequest, SendRequest};
 use crate::client::session::ActiveConnection;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::engine::{BoxFuture, boxed_cold, deadline_after, warn_if_deprecated};
@@ -111,6 +112,21 @@ impl Client {
         }
     }
 
+    /// Runs the handler of an input request in a result, behind the middleware of the client if it has any.
+    pub(crate) async fn respond_to_input(
+        &self,
+        request: InputRequest,
+        version: ProtocolVersion,
+    ) -> Result<RawJson, ErrorObject> {
+        let shared = &self.shared;
+        let Some(chain) = &shared.config.middleware else {
+            return shared.handlers.respond(request, version).await;
+        };
+        let received = ReceivedRequest::of_input(&request, version, &shared.connection);
+        let responding = Box::pin(shared.handlers.respond(request, version));
+        received.respond(Some(chain), responding).await
+    }
+
     async fn input_responses(
         &self,
         required: &InputRequiredResult,
@@ -121,11 +137,7 @@ impl Client {
             .iter()
             .flat_map(|requests| requests.iter());
         for (key, request) in requests {
-            let response = self
-                .shared
-                .handlers
-                .respond(request.clone(), self.version())
-                .await;
+            let response = self.respond_to_input(request.clone(), self.version()).await;
             let response = response.map_err(|error| {
                 Error::invalid_request(format!(
                     "the input request {key:?} ({}) has no response: {}",

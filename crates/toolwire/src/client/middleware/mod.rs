@@ -91,8 +91,8 @@ pub trait ClientMiddleware: Send + Sync + 'static {
         false
     }
 
-    /// Wraps the handler of a request that a server before 2026-07-28 sends. Returns a future that awaits `responding`, which
-    /// runs the handler. Requests to a client of a relay are forwarded without it. Default: `responding`.
+    /// Wraps the handler of a request of the server, also of an input request in a result. Returns a future that awaits
+    /// `responding`, which runs the handler. Requests to a client of a relay are forwarded without it. Default: `responding`.
     fn handle_received<'a>(
         &'a self,
         _request: &'a ReceivedRequest,

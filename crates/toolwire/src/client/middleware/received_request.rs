@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolwire_types::{ProtocolVersion, RawJson, RequestId};
+use toolwire_types::{ErrorObject, InputRequest, ProtocolVersion, RawJson, RequestId};
 
-use crate::engine::ConnectionInfo;
+use crate::client::middleware::ClientChain;
+use crate::engine::{BoxFuture, CatchPanic, ConnectionInfo};
 
-/// A request that a server before 2026-07-28 has sent to this client: an elicitation, sampling, roots, or a method of an
-/// extension.
+/// A request of the server to this client: an elicitation, sampling, roots, or a method of an extension. A server before
+/// 2026-07-28 sends it as a message. Later ones send it as an input request in the result of a call, or in a task.
 #[derive(Debug, Clone)]
 pub struct ReceivedRequest {
-    id: RequestId,
+    id: Option<RequestId>,
     method: String,
     params: Option<RawJson>,
     version: ProtocolVersion,
@@ -20,7 +22,7 @@ pub struct ReceivedRequest {
 
 impl ReceivedRequest {
     pub(crate) fn new(
-        id: RequestId,
+        id: Option<RequestId>,
         method: String,
         params: Option<RawJson>,
         version: ProtocolVersion,
@@ -35,10 +37,50 @@ impl ReceivedRequest {
         }
     }
 
-    /// Returns the id that the server has chosen.
+    /// Creates the request for an input request in a result.
+    pub(crate) fn of_input(
+        request: &InputRequest,
+        version: ProtocolVersion,
+        connection: &Arc<ConnectionInfo>,
+    ) -> Self {
+        #[derive(Deserialize)]
+        struct Written {
+            params: Option<RawJson>,
+        }
+
+        let written = RawJson::from_serialize(request).ok();
+        let written = written.and_then(|written| written.parse::<Written>().ok());
+        let params = written.and_then(|written| written.params);
+        let method = request.method().to_owned();
+        Self::new(None, method, params, version, connection)
+    }
+
+    /// Runs the handler of the request behind the middleware.
+    pub(crate) async fn respond(
+        &self,
+        chain: Option<&ClientChain>,
+        responding: BoxFuture<'_, Result<RawJson, ErrorObject>>,
+    ) -> Result<RawJson, ErrorObject> {
+        // A middleware may panic, too, also before it returns its future.
+        let responding = CatchPanic::new(async {
+            let mut responding = responding;
+            for middleware in chain.iter().flat_map(|chain| chain.iter().rev()) {
+                responding = middleware.handle_received(self, responding);
+            }
+            responding.await
+        });
+        responding.await.unwrap_or_else(|_| {
+            let method = &self.method;
+            Err(ErrorObject::internal(format!(
+                "the middleware of {method} panicked"
+            )))
+        })
+    }
+
+    /// Returns the id of the message that the server has chosen. Returns `None` for an input request in a result.
     #[must_use]
-    pub fn id(&self) -> &RequestId {
-        &self.id
+    pub fn id(&self) -> Option<&RequestId> {
+        self.id.as_ref()
     }
 
     /// Returns the method, such as `elicitation/create`.

@@ -5,7 +5,6 @@
 //! the server sends its input requests to the client as requests of their own.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -274,10 +273,10 @@ impl<'a> TaskWaiting<'a> {
         let Some((key, request)) = self.pending.pop_front() else {
             return;
         };
-        let handlers = Arc::clone(&self.client.shared.handlers);
-        let version = self.client.version();
+        let client = self.client.clone();
+        let version = client.version();
         self.responding.spawn(async move {
-            let response = handlers.respond(request, version).await;
+            let response = client.respond_to_input(request, version).await;
             (key, response)
         });
     }
