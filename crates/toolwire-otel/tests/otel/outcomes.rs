@@ -220,16 +220,18 @@ async fn run(method: &Method, era: Era, end: End) -> (SpanData, SpanData) {
     }
     let ended = call.await;
     assert_eq!(ended.is_err(), end == End::Cancelled, "{ended:?}");
-    let has_span = || {
-        !back
-            .exporter
-            .get_finished_spans()
-            .expect("spans")
-            .is_empty()
-    };
-    until("span", has_span).await;
+    until_span(&back).await;
     let (_, name) = expected_target(method.name);
     (front.one(&name), back.one(&name))
+}
+
+/// Waits until a span has ended.
+async fn until_span(traced: &Traced) {
+    let has_span = || {
+        let spans = traced.exporter.get_finished_spans();
+        !spans.expect("spans").is_empty()
+    };
+    until("span", has_span).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,7 +267,7 @@ async fn request_that_connects_has_its_span_for_each_end() {
         (Era::Modern, "server/discover"),
         (Era::Legacy, "initialize"),
     ] {
-        for end in [End::Result, End::RpcError, End::Cancelled] {
+        for end in [End::Result, End::RpcError, End::Cancelled, End::Timeout] {
             let (front, back) = (Traced::new(), Traced::new());
             let (arrived, mut arrivals) = tokio::sync::mpsc::unbounded_channel();
             let ending = (end != End::Result).then_some(end);
@@ -287,14 +289,7 @@ async fn request_that_connects_has_its_span_for_each_end() {
                 connecting.abort();
             }
             let _ = connecting.await;
-            let has_span = || {
-                !back
-                    .exporter
-                    .get_finished_spans()
-                    .expect("spans")
-                    .is_empty()
-            };
-            until("span", has_span).await;
+            until_span(&back).await;
             for (traced, kind, error) in [
                 (&front, SpanKind::Client, end.client_error()),
                 (&back, SpanKind::Server, end.server_error()),

@@ -26,7 +26,7 @@ use crate::client::incoming::IncomingMessages;
 use crate::client::middleware::{ClientNext, ClientRequest, SendRequest, SentId};
 use crate::client::session::{ActiveConnection, ServerDetails};
 use crate::client::transport::{ClientTransport, Connect, OutgoingRequest};
-use crate::engine::{BoxFuture, ConnectionInfo};
+use crate::engine::{BoxFuture, Cancellation, ConnectionInfo};
 use crate::error::Error;
 
 /// The inputs for opening a connection.
@@ -176,8 +176,9 @@ impl Connecting<'_> {
                         Channel::Stdio => self.config.limits.probe_timeout.min(deadline.left() / 2),
                         Channel::Http => Duration::MAX,
                     };
-                    let discovering = self.discover(opened, version);
-                    match deadline.run(timeout, discovering).await {
+                    let expired = Cancellation::new();
+                    let discovering = self.discover(opened, version, &expired);
+                    match deadline.run_request(timeout, &expired, discovering).await {
                         Ok(discovered) => {
                             let action = probe.on(ProbeEvent::Discovered(&discovered.versions));
                             details = Some(discovered);
@@ -198,8 +199,9 @@ impl Connecting<'_> {
                     } else {
                         Duration::MAX
                     };
-                    let initializing = self.initialize(opened, version);
-                    match deadline.run(timeout, initializing).await {
+                    let expired = Cancellation::new();
+                    let initializing = self.initialize(opened, version, &expired);
+                    match deadline.run_request(timeout, &expired, initializing).await {
                         Ok(initialized) => {
                             let offered = initialized.versions.first().cloned();
                             details = Some(initialized);
@@ -290,13 +292,14 @@ impl Connecting<'_> {
         &self,
         opened: &OpenTransport,
         version: ProtocolVersion,
+        expired: &Cancellation,
     ) -> Result<ServerDetails, Error> {
         let params = self
             .meta(version)
             .params(None, &Meta::new())
             .expect("no parameters are an empty object");
         let result = self
-            .request(opened, "server/discover", version, params)
+            .request(opened, "server/discover", version, params, expired)
             .await?;
         // A server that responds to `server/discover` with another result does not support it.
         let discovered: DiscoverResult = result.parse().map_err(|error| {
@@ -314,9 +317,12 @@ impl Connecting<'_> {
         &self,
         opened: &OpenTransport,
         version: ProtocolVersion,
+        expired: &Cancellation,
     ) -> Result<ServerDetails, Error> {
         let params = self.initialize_params(version);
-        let result = self.request(opened, "initialize", version, params).await?;
+        let result = self
+            .request(opened, "initialize", version, params, expired)
+            .await?;
         let initialized: InitializeResult = result
             .parse()
             .map_err(|error| Error::decode("result of initialize", error))?;
@@ -343,6 +349,7 @@ impl Connecting<'_> {
         method: &'static str,
         version: ProtocolVersion,
         params: RawJson,
+        expired: &Cancellation,
     ) -> Result<RawJson, Error> {
         let Some(chain) = &self.config.full_middleware else {
             return self.send(opened, method, version, params, None).await;
@@ -359,6 +366,7 @@ impl Connecting<'_> {
             opened,
             method,
             version,
+            expired,
         };
         ClientNext::new(chain, &sender).run(&mut request).await
     }
@@ -407,6 +415,8 @@ struct ProbeSender<'a> {
     opened: &'a OpenTransport,
     method: &'static str,
     version: ProtocolVersion,
+    /// Set when the time of the request is over.
+    expired: &'a Cancellation,
 }
 
 impl SendRequest for ProbeSender<'_> {
@@ -414,9 +424,12 @@ impl SendRequest for ProbeSender<'_> {
         Box::pin(async move {
             let params = request.complete_params()?;
             let sent_id = Some(request.id_sink());
-            self.connecting
-                .send(self.opened, self.method, self.version, params, sent_id)
-                .await
+            let (connecting, method, version) = (self.connecting, self.method, self.version);
+            let response = connecting.send(self.opened, method, version, params, sent_id);
+            tokio::select! {
+                response = response => response,
+                () = self.expired.cancelled() => Err(Error::timeout()),
+            }
         })
     }
 }

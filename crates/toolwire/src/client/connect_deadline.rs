@@ -3,12 +3,15 @@
 //! One setting, `ClientLimits::connect_timeout`, limits all steps together. The time of a user, for example for a login,
 //! does not count: after an interaction the deadline starts again.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
 use crate::client::user_interaction::UserInteraction;
-use crate::engine::deadline_after;
+use crate::engine::{Cancellation, deadline_after};
 use crate::error::Error;
 
 /// The time that is left for connecting.
@@ -43,20 +46,54 @@ impl<'a> ConnectDeadline<'a> {
         step: Duration,
         future: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        tokio::pin!(future);
+        let future = pin!(future);
+        let outcome = self.run_until(step, future).await;
+        outcome.unwrap_or_else(|| Err(Error::timeout()))
+    }
+
+    /// Runs a request, which `expired` ends. So its middleware sees a timeout, and not that the request was dropped.
+    ///
+    /// # Errors
+    /// Returns a timeout error if the request takes longer, or if no time is left.
+    pub(crate) async fn run_request<T>(
+        &mut self,
+        step: Duration,
+        expired: &Cancellation,
+        future: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut future = pin!(future);
+        if let Some(outcome) = self.run_until(step, future.as_mut()).await {
+            return outcome;
+        }
+        expired.cancel();
+        // Middleware that does not end at once is dropped.
+        poll_fn(|cx| {
+            let _ = future.as_mut().poll(cx);
+            Poll::Ready(())
+        })
+        .await;
+        Err(Error::timeout())
+    }
+
+    /// Returns the outcome of a step, or `None` if it takes longer than this time, or if no time is left.
+    async fn run_until<F: Future>(
+        &mut self,
+        step: Duration,
+        mut future: Pin<&mut F>,
+    ) -> Option<F::Output> {
         let mut ended = self.user.ended();
         loop {
             let until = deadline_after(Instant::now(), step).min(self.at);
-            let outcome = timeout_at(until, &mut future).await;
+            let outcome = timeout_at(until, future.as_mut()).await;
             let has_interacted = self.user.is_active() || self.user.ended() != ended;
             if has_interacted {
                 ended = self.user.ended();
                 self.at = deadline_after(Instant::now(), self.timeout);
             }
             match outcome {
-                Ok(outcome) => return outcome,
+                Ok(outcome) => return Some(outcome),
                 Err(_) if has_interacted => {}
-                Err(_) => return Err(Error::timeout()),
+                Err(_) => return None,
             }
         }
     }
