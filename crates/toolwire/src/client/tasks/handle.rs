@@ -13,6 +13,7 @@ use toolwire_types::{CallToolResult, InputResponses, RawJson};
 use crate::client::Client;
 use crate::client::arguments::serialize_error;
 use crate::client::call::{CallOptions, Finished};
+use crate::client::tasks::cancel_on_drop::CancelOnDrop;
 use crate::client::tasks::requests::gone_or;
 use crate::client::tasks::waiting::TaskWaiting;
 use crate::error::Error;
@@ -80,7 +81,8 @@ impl TaskHandle {
 
     /// Waits for the result of the task. The handlers of the client respond to its input requests.
     ///
-    /// Failed polls are repeated. Dropping the future does not cancel the task. The result is validated as that of
+    /// Failed polls are repeated. Dropping the future does not cancel the task. A task that still requires input after 60
+    /// polls without a new input request is cancelled. The result is validated as that of
     /// [`Client::call_tool`], unless the handle comes from [`Client::task`]: an id does not name the tool.
     ///
     /// # Errors
@@ -91,7 +93,11 @@ impl TaskHandle {
         let options = CallOptions::default();
         let mut waiting = TaskWaiting::new(&self.client, &self.id, &options);
         let created = self.created.as_deref();
-        let result = waiting.run(created.map(|(task, at)| (task, *at))).await?;
+        let waited = waiting.run(created.map(|(task, at)| (task, *at))).await;
+        if waiting.has_given_up() {
+            drop(CancelOnDrop::new(&self.client, self.id.to_string()));
+        }
+        let result = waited?;
         let result: CallToolResult = result
             .parse()
             .map_err(|error| Error::decode("result of the task", error))?;

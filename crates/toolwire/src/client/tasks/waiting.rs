@@ -48,6 +48,8 @@ pub(super) struct TaskWaiting<'a> {
     reported: Option<(TaskStatus, Option<String>)>,
     /// Whether the task is final, or does not exist any more.
     is_over: bool,
+    /// Whether the client has given up, because the task requires input without end.
+    has_given_up: bool,
 }
 
 impl<'a> TaskWaiting<'a> {
@@ -72,12 +74,18 @@ impl<'a> TaskWaiting<'a> {
             unsent: InputResponses::new(),
             reported: None,
             is_over: false,
+            has_given_up: false,
         }
     }
 
     /// Returns `true` if the task is final, or does not exist any more.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// Returns `true` if the client has given up, because the task requires input without end.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.has_given_up
     }
 
     /// Waits for the result of the task. `created` is the task as the server created it, with the time of that response.
@@ -251,7 +259,10 @@ impl<'a> TaskWaiting<'a> {
         let is_responding =
             !self.responding.is_empty() || !self.unsent.is_empty() || !self.pending.is_empty();
         let new = self.wait.record(task, is_responding);
-        let new = new.map_err(|reason| Error::limit(reason.to_string()))?;
+        let new = new.map_err(|reason| {
+            self.has_given_up = true;
+            Error::limit(reason.to_string())
+        })?;
         for (key, request) in task
             .input_requests
             .iter()

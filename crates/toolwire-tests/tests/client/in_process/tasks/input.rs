@@ -176,3 +176,19 @@ async fn task_that_ignores_its_responses_is_given_up_after_60_polls() {
     let error = outcome_of(call).await.expect_err("no progress");
     assert!(error.is_limit(), "{error}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn wait_that_gives_up_cancels_the_task() {
+    let (client, mut server) = modern(interactive()).await;
+    let task = client.task("t1");
+    let waiting = tokio::spawn(async move { task.wait().await });
+    let asked = asking(json!({"who": elicitation()}));
+    respond_to_poll(&mut server, asked.clone()).await;
+    expect_update(&mut server, json!({"who": accepted()})).await;
+    for _ in 0..60 {
+        respond_to_poll(&mut server, asked.clone()).await;
+    }
+    expect_cancel(&mut server).await;
+    let error = waiting.await.expect("no panic").expect_err("no progress");
+    assert!(error.is_limit(), "{error}");
+}
