@@ -1,5 +1,6 @@
 //! Contract tests for event logs.
 
+mod contents;
 mod waiting;
 mod writers;
 
@@ -27,6 +28,8 @@ pub async fn event_log<L: EventLog + 'static>(connect: impl AsyncFn() -> Arc<L>)
     let reader: Arc<dyn EventLog> = connect().await;
     let case = || Case::new(&log, &reader);
     entries_are_numbered_and_stored(&case()).await;
+    contents::entries_are_stored_byte_for_byte(&case()).await;
+    contents::unusual_names_are_separate(&case()).await;
     replay_is_the_rest_of_the_stream(&case()).await;
     open_stream_is_empty_but_known(&case()).await;
     stream_of_other_principal_is_unknown(&case()).await;

@@ -1,16 +1,21 @@
 //! A store that fails on purpose, for tests of the code that uses stores.
 //!
-//! `plan` selects the fault of each call, `stores` and `bus` implement the traits, and `journal` records the writes of a
-//! store that can lose them.
+//! `plan` selects the fault of each call. `stores`, `tasks`, `mailboxes` and `bus` implement the traits. `journal` records
+//! the writes of a store that can lose them.
 
 mod bus;
 mod journal;
+mod mailboxes;
 mod plan;
 mod stores;
+#[cfg(feature = "tasks")]
+mod tasks;
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use tokio::sync::watch;
 
 use crate::store::contract::faulty::journal::Journal;
 use crate::store::contract::faulty::plan::FaultPlan;
@@ -56,8 +61,7 @@ impl Fault {
 
 /// A store whose calls fail as a test demands.
 ///
-/// It wraps a session store, an event log, a nonce store or a bus, and passes on all calls without a fault. The messages
-/// of a bus are calls of `next`.
+/// It wraps a session store, an event log, a nonce store, a task store, mailboxes, a bus, and the store of an OAuth proxy. It passes on all calls without a fault. The messages of a bus are calls of `next`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -94,6 +98,8 @@ pub struct Faulty<S: ?Sized> {
     store: Mutex<Arc<S>>,
     plan: Arc<Mutex<FaultPlan>>,
     journal: Option<Journal<S>>,
+    /// The number of calls of [`rewind`](Self::rewind).
+    rewinds: watch::Sender<u64>,
 }
 
 impl<S: ?Sized> Faulty<S> {
@@ -104,6 +110,7 @@ impl<S: ?Sized> Faulty<S> {
             store: Mutex::new(store),
             plan: Arc::default(),
             journal: None,
+            rewinds: watch::Sender::default(),
         }
     }
 
@@ -158,8 +165,8 @@ impl<S: ?Sized> Faulty<S> {
         }
     }
 
-    /// Executes a call that changes nothing.
-    fn read<T: Send + 'static>(
+    /// Executes a call that changes nothing, with its fault. For the implementation of another trait of stores.
+    pub fn read<T: Send + 'static>(
         &self,
         method: &'static str,
         call: impl Fn(Arc<S>) -> StoreFuture<'static, T> + Send + Sync + 'static,
@@ -176,8 +183,9 @@ impl<S: ?Sized> Faulty<S> {
         })
     }
 
-    /// Executes a call that changes the store, and records it.
-    fn write<T: Send + 'static>(
+    /// Executes a call that changes the store, with its fault, and records it. For the implementation of another trait of
+    /// stores.
+    pub fn write<T: Send + 'static>(
         &self,
         method: &'static str,
         call: impl Fn(Arc<S>) -> StoreFuture<'static, T> + Send + Sync + 'static,
@@ -202,11 +210,13 @@ impl<S: Send + Sync + 'static> Faulty<S> {
             store: Mutex::new(Arc::new(make())),
             plan: Arc::default(),
             journal: Some(Journal::new(make)),
+            rewinds: watch::Sender::default(),
         }
     }
 
     /// Undoes this number of the last writes, as a failover to a replica that has not received them. `usize::MAX` empties
-    /// the store. Renewals of a session by a read are not writes.
+    /// the store. Renewals of a session by a read are not writes. Mailboxes always become empty, and all nodes lose their
+    /// numbers.
     ///
     /// # Panics
     /// Panics if the store was not created with [`rewindable`](Self::rewindable).
@@ -215,6 +225,7 @@ impl<S: Send + Sync + 'static> Faulty<S> {
         let journal = journal.expect("only a store of `Faulty::rewindable` can lose writes");
         let store = journal.rewind(writes).await;
         *lock(&self.store) = store;
+        self.rewinds.send_modify(|rewinds| *rewinds += 1);
     }
 }
 

@@ -7,8 +7,9 @@ use super::*;
 use crate::engine::Principal;
 use crate::store::{
     Appended, Bus as _, BusDelivery, BusMessage, BusPayload, BusSubscription, EventLog as _,
-    LogEntry, MemoryBus, MemoryEventLog, MemoryNonceStore, MemorySessionStore, NonceStore as _,
-    Replay, SessionRecord, SessionStore as _, StreamKey,
+    LogEntry, Mailboxes as _, MemoryBus, MemoryEventLog, MemoryMailboxes, MemoryNonceStore,
+    MemorySessionStore, NodeMessage, NonceStore as _, Replay, SessionRecord, SessionStore as _,
+    StreamKey,
 };
 
 const TTL: Duration = Duration::from_secs(60);
@@ -91,6 +92,26 @@ async fn rewound_nonce_can_be_used_again() {
     assert!(!mark().await.unwrap());
     store.rewind(usize::MAX).await;
     assert!(mark().await.unwrap());
+}
+
+#[tokio::test]
+async fn rewound_mailboxes_are_empty_and_their_nodes_lose_their_numbers() {
+    let shared = Arc::new(Faulty::rewindable(MemoryMailboxes::default));
+    let node = Faulty::new(Arc::clone(&shared));
+    let mut before = node.open().await.unwrap();
+    let message = NodeMessage::Response {
+        session: "session".to_owned(),
+        id: 1.into(),
+        outcome: Ok(toolwire_types::RawJson::empty_object()),
+    };
+    assert!(node.send(before.node(), &message).await.unwrap());
+    shared.rewind(0).await;
+    assert_eq!(before.next().await, None);
+    assert!(!node.send(before.node(), &message).await.unwrap());
+    let mut after = node.open().await.unwrap();
+    node.inject("send", Fault::LostReply, 1);
+    node.send(after.node(), &message).await.unwrap_err();
+    assert_eq!(after.next().await, Some(message));
 }
 
 #[tokio::test]

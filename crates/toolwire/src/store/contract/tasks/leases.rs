@@ -7,9 +7,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::engine::Principal;
-use crate::store::contract::tasks::{
-    LONG_LEASE, PAUSE, completed, create, load, new_owner, record,
-};
+use crate::store::contract::tasks::records::{completed, new_owner, record};
+use crate::store::contract::tasks::{LONG_LEASE, PAUSE, create, load};
 use crate::store::contract::{TIMEOUT, in_time, ok, unique_name};
 use crate::store::{StoredTask, TaskStore, Worker, now_ms};
 

@@ -1,25 +1,23 @@
 //! Contract tests for task stores.
 
 mod leases;
+mod records;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use toolwire_types::tasks::TaskStatus;
-use toolwire_types::{ErrorObject, ProtocolVersion, RawJson};
 
 use crate::engine::Principal;
-use crate::store::contract::{in_time, ok, unique_name, user};
-use crate::store::{
-    MAX_TASK_RECORD_BYTES, StoreError, StoredTask, TaskOutcome, TaskRecord, TaskStore, Worker,
-    now_ms,
+use crate::store::contract::tasks::records::{
+    complete_record, completed, largest_record, new_owner, record,
 };
-
-/// How long the records of the tests exist. A store that is shared forgets them later.
-const LIFETIME_MS: u64 = 10 * 60 * 1000;
+use crate::store::contract::{in_time, ok, unique_name};
+use crate::store::{
+    MAX_TASK_RECORD_BYTES, StoreError, StoredTask, TaskRecord, TaskStore, Worker, now_ms,
+};
 
 /// A lease that lasts longer than each test.
 const LONG_LEASE: Duration = Duration::from_secs(60);
@@ -443,88 +441,4 @@ async fn list(store: &dyn TaskStore, owner: &Principal, page: usize) -> Vec<Stor
         listed.extend(tasks);
         assert!(listed.len() < 1000, "pages come to an end");
     }
-}
-
-/// Returns a principal without tasks.
-fn new_owner() -> Principal {
-    user(&unique_name("owner"))
-}
-
-/// Returns the record of a task that has not started.
-fn record(tool: &str) -> TaskRecord {
-    let call = RawJson::from_value(&json!({"arguments": {"tool": tool}}));
-    let now_ms = now_ms();
-    let mut record = TaskRecord::new(tool, ProtocolVersion::LATEST, call, now_ms);
-    record.expires_at_ms = Some(now_ms + LIFETIME_MS);
-    record
-}
-
-/// Returns the record of a task that has ended.
-fn completed(tool: &str) -> TaskRecord {
-    let mut record = record(tool);
-    record.status = TaskStatus::Completed;
-    record.runnable = false;
-    record.restartable = true;
-    record.outcome = Some(TaskOutcome::Completed {
-        result: raw(r#"{ "content" : [ ],"isError":false}"#),
-        is_error: false,
-    });
-    record
-}
-
-/// Returns a record in which every member is set, also one of a newer version.
-fn complete_record() -> TaskRecord {
-    let mut record = record("render");
-    record.status = TaskStatus::InputRequired;
-    record.runnable = false;
-    record.restartable = true;
-    record.restarts = 2;
-    record.status_message = Some("3/10 \"ä\"\n\u{1F3A8}".to_owned());
-    record.updated_at_ms = record.created_at_ms + 1;
-    record.ttl_ms = Some(3_600_000);
-    record.poll_interval_ms = Some(2000);
-    // White space, escapes and the order of members are stored as they are.
-    record.call = raw("{ \"z\": 1.0,\n\t\"a\" : \"\\u00e4\\/\", \"n\":1e400 }");
-    record.journal = Some(raw("[ 1 ,2, \"\\ud83c\\udfa8\" ]"));
-    record.input_requests = Some(requests());
-    record.outcome = Some(TaskOutcome::Error(
-        ErrorObject::invalid_params("no such scene").with_data(json!({"scene": "pier"})),
-    ));
-    with_newer_member(&record)
-}
-
-/// Returns a record with a member that only a newer version knows.
-fn with_newer_member(record: &TaskRecord) -> TaskRecord {
-    let text = serde_json::to_string(record).expect("a record is JSON");
-    let start = text.strip_suffix('}').expect("a record is an object");
-    let newer = format!("{start},\"colours\":[\"red\",7]}}");
-    serde_json::from_str(&newer).expect("a record of a newer version")
-}
-
-fn requests() -> RawJson {
-    let requests = json!({
-        "publish": {"method": "elicitation/create", "params": {
-            "mode": "form", "message": "Publish?",
-            "requestedSchema": {"type": "object", "properties": {"sure": {"type": "boolean"}}},
-        }},
-    });
-    RawJson::from(requests)
-}
-
-/// Returns a record of exactly the largest size.
-fn largest_record() -> TaskRecord {
-    let mut record = completed("render");
-    let result = |length: usize| TaskOutcome::Completed {
-        result: raw(&format!("\"{}\"", "x".repeat(length))),
-        is_error: false,
-    };
-    record.outcome = Some(result(0));
-    let rest = MAX_TASK_RECORD_BYTES - record.memory_bytes();
-    record.outcome = Some(result(rest));
-    record.status = TaskStatus::Working;
-    record
-}
-
-fn raw(text: &str) -> RawJson {
-    RawJson::from_string(text.to_owned()).expect("JSON")
 }
