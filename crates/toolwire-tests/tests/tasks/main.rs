@@ -11,6 +11,7 @@ mod cancelling;
 mod core_design;
 mod every_revision;
 mod external;
+mod lifetimes;
 mod limits;
 mod listening;
 mod nodes;

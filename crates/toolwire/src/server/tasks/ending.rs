@@ -30,12 +30,17 @@ impl Ending {
     }
 
     pub(crate) fn apply(&self, record: &mut TaskRecord, now_ms: u64) {
-        record.runnable = false;
-        record.restartable = false;
-        record.input_requests = None;
         let ttl_ms = task_rules::final_ttl(record.ttl_ms, record.created_at_ms, now_ms);
         record.ttl_ms = ttl_ms;
         record.expires_at_ms = task_rules::forgotten_at(ttl_ms, record.created_at_ms);
+        self.set_outcome(record);
+    }
+
+    /// Sets the status and the outcome of a task, but not how long the store has it.
+    pub(crate) fn set_outcome(&self, record: &mut TaskRecord) {
+        record.runnable = false;
+        record.restartable = false;
+        record.input_requests = None;
         match self {
             Self::Result { result, is_error } => {
                 record.status = TaskStatus::Completed;

@@ -92,8 +92,9 @@ impl ServerTask {
         let now = now_ms();
         let found = self
             .runtime
-            .update(&self.id, &self.principal, |_, record| {
-                ended = !record.is_final();
+            .update(&self.id, &self.principal, |stored, record| {
+                // Clients see a task as failed from the end of its life.
+                ended = !visible(stored).is_final();
                 if !ended {
                     return Ok(RecordChange::Keep);
                 }
@@ -112,8 +113,8 @@ impl ServerTask {
         let message = message.into();
         let found = self
             .runtime
-            .update(&self.id, &self.principal, |_, record| {
-                if record.is_final() {
+            .update(&self.id, &self.principal, |stored, record| {
+                if visible(stored).is_final() {
                     return Ok(RecordChange::Keep);
                 }
                 record.status_message = Some(message.clone());
@@ -151,7 +152,37 @@ impl ServerTask {
             if visible(&stored).is_final() {
                 return Err(ErrorObject::internal("the task has ended").into());
             }
-            watch.changed().await;
+            watch.changed_or_ended(&stored).await;
+        }
+    }
+
+    /// Waits until the task has ended: completed, failed, cancelled, or expired. Returns its status. A job of another
+    /// system learns so that its client has cancelled the task.
+    ///
+    /// ```
+    /// use toolwire::Error;
+    /// use toolwire::tasks::{ServerTask, TaskStatus};
+    ///
+    /// async fn stop_if_cancelled(task: ServerTask, stop: impl FnOnce()) -> Result<(), Error> {
+    ///     if task.ended().await? == TaskStatus::Cancelled {
+    ///         stop();
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the task does not exist any more, and if the store fails.
+    pub async fn ended(&self) -> Result<TaskStatus, Error> {
+        let mut watch = self.runtime.watch(&self.id);
+        loop {
+            let stored = self.runtime.load(&self.id, &self.principal).await?;
+            let stored = stored.ok_or_else(gone)?;
+            let record = visible(&stored);
+            if record.is_final() {
+                return Ok(record.status);
+            }
+            watch.changed_or_ended(&stored).await;
         }
     }
 
@@ -171,7 +202,7 @@ impl ServerTask {
         let found = self
             .runtime
             .update(&self.id, &self.principal, |stored, record| {
-                if record.is_final() {
+                if visible(stored).is_final() {
                     return Err(ErrorObject::internal("the task has ended"));
                 }
                 let mut journal = self.runtime.journal(stored)?;

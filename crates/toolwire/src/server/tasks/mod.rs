@@ -30,7 +30,7 @@ pub use handle::ServerTask;
 pub use options::TaskOptions;
 pub(crate) use running::RunningTask;
 pub(crate) use runtime::TaskRuntime;
-pub(crate) use wire::notification;
+pub(crate) use wire::{end_of_life, notification, visible};
 pub use worker::TaskWorkerOptions;
 
 use crate::server::Server;

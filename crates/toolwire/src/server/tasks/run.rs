@@ -20,7 +20,8 @@ use crate::server::response::{self, ToolResponse};
 use crate::server::result_meta::remove_forbidden_meta;
 use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::running::{RunningTask, TaskOfHandler, author_state};
-use crate::server::tasks::runtime::{RecordChange, TaskRuntime};
+use crate::server::tasks::runtime::{RecordChange, TaskRuntime, is_store_full};
+use crate::server::tasks::wire::end_of_life;
 use crate::server::tool::ToolEntry;
 use crate::server::tool_error::ToolError;
 use crate::store::StoredTask;
@@ -183,7 +184,7 @@ async fn hand_over(task: &RunningTask) {
 async fn stopped(task: &RunningTask) -> RunEnd {
     let runtime = &task.runtime;
     let mut watch = runtime.watch(&task.id);
-    let mut end_of_life = None;
+    let mut deadline = None;
     loop {
         match runtime.load(&task.id, &task.principal).await {
             Ok(None) => return RunEnd::TakenAway,
@@ -194,34 +195,19 @@ async fn stopped(task: &RunningTask) -> RunEnd {
                 if !may_regain || matches!(task.regain().await, Ok(false)) {
                     return RunEnd::TakenAway;
                 }
-                end_of_life = Some(remaining_life(&stored));
+                deadline = end_of_life(&stored);
             }
-            Ok(Some(stored)) => end_of_life = Some(remaining_life(&stored)),
+            Ok(Some(stored)) => deadline = end_of_life(&stored),
             // The store may come back.
             Err(_) => {}
         }
-        let deadline = end_of_life.unwrap_or_else(|| deadline_after(Instant::now(), Duration::MAX));
+        let end = deadline.unwrap_or_else(|| deadline_after(Instant::now(), Duration::MAX));
         tokio::select! {
             () = watch.changed() => {}
             () = task.entry.shutdown.cancelled() => return RunEnd::Shutdown,
             () = tokio::time::sleep_until(deadline) => return RunEnd::Expired,
         }
     }
-}
-
-/// Returns when the life of a task ends.
-fn remaining_life(stored: &StoredTask) -> Instant {
-    let record = &stored.record;
-    let remaining = match record.ttl_ms {
-        Some(ttl) => Duration::from_millis(
-            record
-                .created_at_ms
-                .saturating_add(ttl)
-                .saturating_sub(now_ms()),
-        ),
-        None => Duration::MAX,
-    };
-    deadline_after(Instant::now(), remaining)
 }
 
 /// Runs the handler, again if it returned input requests of its own or asked to run later.

@@ -1,7 +1,9 @@
 //! Tasks on the wire, in the form of the version of each request.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
+use tokio::time::Instant;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::stamp::{self, PolledTask};
 use toolwire_proto::subscriptions;
@@ -9,7 +11,7 @@ use toolwire_proto::task_rules::{TimeText, has_ended, status_in_core, time_text}
 use toolwire_types::tasks::{TaskStatus, core, extension};
 use toolwire_types::{ErrorObject, Notification, ProtocolVersion, RawJson};
 
-use crate::engine::{EncodedResult, Outcome};
+use crate::engine::{EncodedResult, Outcome, deadline_after};
 use crate::server::request::Exchange;
 use crate::server::snapshot::Snapshot;
 use crate::server::tasks::ending::{Ending, now_ms};
@@ -17,7 +19,7 @@ use crate::server::tasks::open_requests::open_requests;
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
 
 /// Returns the record as readers see it. An unfinished task whose life has ended has failed, even if that was not
-/// written yet.
+/// written yet. Its TTL is the stored one, because the store forgets the task by that.
 pub(crate) fn visible(stored: &StoredTask) -> Cow<'_, TaskRecord> {
     let record = &*stored.record;
     if !record.is_final() && has_ended(record.ttl_ms, record.created_at_ms, now_ms()) {
@@ -25,12 +27,22 @@ pub(crate) fn visible(stored: &StoredTask) -> Cow<'_, TaskRecord> {
         let end = record
             .created_at_ms
             .saturating_add(record.ttl_ms.unwrap_or_default());
-        Ending::expired().apply(&mut record, end);
+        Ending::expired().set_outcome(&mut record);
         record.updated_at_ms = end;
         Cow::Owned(record)
     } else {
         Cow::Borrowed(record)
     }
+}
+
+/// Returns when the life of an unfinished task ends. Nothing is published then, so those who wait for the task look at it
+/// again.
+pub(crate) fn end_of_life(stored: &StoredTask) -> Option<Instant> {
+    let record = &*stored.record;
+    let ttl = record.ttl_ms.filter(|_| !record.is_final())?;
+    let end = record.created_at_ms.saturating_add(ttl);
+    let remaining = Duration::from_millis(end.saturating_sub(now_ms()));
+    Some(deadline_after(Instant::now(), remaining))
 }
 
 /// Returns `true` if the tool reported an error in the result of a task.
