@@ -14,7 +14,7 @@ use std::time::Duration;
 use redis::{ScriptInvocation, Value, cmd};
 use toolwire::Principal;
 use toolwire::store::{
-    MAX_TASK_RECORD_BYTES, StoreError, StoredTask, TaskRecord, TaskStore, Worker,
+    MAX_TASK_RECORD_BYTES, StoreError, StoredTask, TaskRecord, TaskStore, TaskStoreLimits, Worker,
 };
 
 use crate::connection::{Connection, Repeat, milliseconds};
@@ -272,6 +272,12 @@ impl TaskStore for RedisTaskStore {
 
     fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(self.remove_if(id, "always"))
+    }
+
+    fn limits(&self) -> TaskStoreLimits {
+        TaskStoreLimits::new()
+            .with_tasks(self.max_tasks)
+            .with_unfinished_per_principal(self.max_unfinished)
     }
 }
 

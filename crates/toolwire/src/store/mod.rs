@@ -48,7 +48,9 @@ pub use sessions::{ExpiredSession, LoadedSession, SessionRecord, SessionStore, S
 #[cfg(all(feature = "events", feature = "http-client"))]
 pub use subscriptions::{SubscriptionRecord, SubscriptionStore};
 #[cfg(feature = "tasks")]
-pub use tasks::{MAX_TASK_RECORD_BYTES, StoredTask, TaskOutcome, TaskRecord, TaskStore, Worker};
+pub use tasks::{
+    MAX_TASK_RECORD_BYTES, StoredTask, TaskOutcome, TaskRecord, TaskStore, TaskStoreLimits, Worker,
+};
 
 use crate::engine::BoxFuture;
 #[cfg(feature = "tasks")]

@@ -15,7 +15,7 @@ use crate::server::Server;
 use crate::server::ask::{Ask, PendingAsk};
 use crate::server::request::Exchange;
 use crate::server::result_meta::remove_forbidden_meta;
-use crate::server::tasks::ending::{Ending, now_ms};
+use crate::server::tasks::ending::{Ending, bounded_message, now_ms};
 use crate::server::tasks::open_requests::{open_requests, set_open_requests};
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
 use crate::server::tasks::wire::{self, visible};
@@ -64,7 +64,6 @@ impl ServerTask {
     pub async fn complete(&self, mut result: CallToolResult) -> Result<bool, Error> {
         remove_forbidden_meta(&mut result, "tools/call", None);
         let is_error = result.is_error == Some(true);
-        let limit = self.runtime.config.max_outcome_bytes;
         let server = self.runtime.server();
         let server = server.ok_or_else(|| ErrorObject::internal("the server has ended"))?;
         let stored = self.runtime.load(&self.id, &self.principal).await?;
@@ -82,12 +81,13 @@ impl ServerTask {
     /// Ends the task with a JSON-RPC error. Returns `false` if it has ended before.
     ///
     /// # Errors
-    /// Returns an error if the task does not exist any more, and if the store fails.
+    /// Returns an error if the task does not exist any more, if the error is too large, and if the store fails.
     pub async fn fail(&self, error: ErrorObject) -> Result<bool, Error> {
         self.end(Ending::Failed(error)).await
     }
 
     async fn end(&self, ending: Ending) -> Result<bool, Error> {
+        let ending = ending.within(self.runtime.config.max_outcome_bytes)?;
         let mut ended = false;
         let now = now_ms();
         let found = self
@@ -105,12 +105,12 @@ impl ServerTask {
         found.map(|_| ended).ok_or_else(|| gone().into())
     }
 
-    /// Sets the status message, which clients show while they wait.
+    /// Sets the status message, which clients show while they wait. It is shortened beyond 4,096 bytes.
     ///
     /// # Errors
     /// Returns an error if the task does not exist any more, and if the store fails.
     pub async fn set_status_message(&self, message: impl Into<String>) -> Result<(), Error> {
-        let message = message.into();
+        let message = bounded_message(message.into());
         let found = self
             .runtime
             .update(&self.id, &self.principal, |stored, record| {

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::ask::PendingAsk;
 use crate::server::request::TaskScope;
+use crate::server::tasks::ending::bounded_message;
 use crate::server::tasks::open_requests::{has_open_requests, open_requests, set_open_requests};
 use crate::server::tasks::runtime::{RecordChange, TaskRegistration, TaskRuntime, store_failed};
 use crate::store::{StoredTask, TaskRecord};
@@ -297,7 +298,7 @@ impl TaskScope for TaskOfHandler {
     fn set_message(&self, message: String) {
         let delay = {
             let mut state = lock(&self.0.message);
-            state.pending = Some(message);
+            state.pending = Some(bounded_message(message));
             if std::mem::replace(&mut state.is_scheduled, true) {
                 return;
             }

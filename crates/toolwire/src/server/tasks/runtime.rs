@@ -182,11 +182,10 @@ impl TaskRuntime {
             .create(&id, &new.principal, record, lease)
             .await;
         created.map_err(|error| match error {
-            StoreError::OwnerFull => ErrorObject::internal(
-                "this user has too many unfinished tasks; wait for some, or cancel them",
-            ),
-            StoreError::Full => {
-                ErrorObject::internal("the server has too many tasks; try again later")
+            StoreError::OwnerFull | StoreError::Full => {
+                let is_of_owner = matches!(error, StoreError::OwnerFull);
+                let limits = self.config.store.limits();
+                ErrorObject::internal(limits.rejection(is_of_owner))
             }
             StoreError::Taken
             | StoreError::Unavailable(_)
@@ -506,8 +505,20 @@ fn random_id() -> Result<String, ErrorObject> {
     Ok(task_rules::new_id(random))
 }
 
+/// The message of a change that a full store rejects.
+const STORE_FULL: &str = "the task store is full";
+
+/// Returns the error for a failed call of the store. An unavailable store is temporary, and a full one is not.
 #[cold]
 pub(crate) fn store_failed(error: &StoreError) -> ErrorObject {
     tracing::error!(%error, "the task store failed");
-    overloaded_error("the task store is unavailable; try again")
+    match error {
+        StoreError::Full | StoreError::OwnerFull => ErrorObject::internal(STORE_FULL),
+        _ => overloaded_error("the task store is unavailable; try again"),
+    }
+}
+
+/// Returns `true` for the error of a change that a full store rejects.
+pub(crate) fn is_store_full(error: &ErrorObject) -> bool {
+    error.message == STORE_FULL
 }

@@ -34,7 +34,8 @@ use crate::store::file::format::{FileLease, TaskHeader};
 use crate::store::file::names::task_file_name;
 use crate::store::file::process_lock::ProcessLock;
 use crate::store::{
-    MemoryTaskLimits, StoreError, StoreFuture, StoredTask, TaskRecord, TaskStore, Worker, now_ms,
+    MemoryTaskLimits, StoreError, StoreFuture, StoredTask, TaskRecord, TaskStore, TaskStoreLimits,
+    Worker, now_ms,
 };
 
 /// How often a call starts again because the task changed meanwhile. A change of the record ends the call, so only
@@ -403,6 +404,10 @@ impl TaskStore for FileTaskStore {
             }
             Ok(is_removed)
         })
+    }
+
+    fn limits(&self) -> TaskStoreLimits {
+        self.limits.of_store()
     }
 
     fn poll_interval(&self) -> Option<Duration> {

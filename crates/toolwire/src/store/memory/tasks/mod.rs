@@ -14,7 +14,9 @@ use tokio::time::Instant;
 
 use crate::engine::Principal;
 use crate::store::memory::tasks::table::{Now, TaskTable};
-use crate::store::{StoreFuture, StoredTask, TaskRecord, TaskStore, Worker, now_ms};
+use crate::store::{
+    StoreFuture, StoredTask, TaskRecord, TaskStore, TaskStoreLimits, Worker, now_ms,
+};
 
 /// The limits of a [`MemoryTaskStore`], and of a [`FileTaskStore`](crate::store::FileTaskStore).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,14 @@ impl Default for MemoryTaskLimits {
 }
 
 impl MemoryTaskLimits {
+    /// Returns these limits as those of a store.
+    pub(crate) fn of_store(self) -> TaskStoreLimits {
+        TaskStoreLimits::new()
+            .with_tasks(self.tasks)
+            .with_unfinished_per_principal(self.unfinished_per_principal)
+            .with_bytes(self.bytes)
+    }
+
     /// Sets the maximum number of tasks.
     #[must_use]
     pub fn with_tasks(mut self, tasks: usize) -> Self {
@@ -155,6 +165,10 @@ impl TaskStore for MemoryTaskStore {
 
     fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move { Ok(self.table.remove(id, read_clocks())) })
+    }
+
+    fn limits(&self) -> TaskStoreLimits {
+        self.table.limits().of_store()
     }
 
     fn poll_interval(&self) -> Option<Duration> {

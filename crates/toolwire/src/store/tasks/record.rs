@@ -1,16 +1,11 @@
-//! The store of tasks: work that outlives its request. Any node can load and continue a task.
-
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+//! The stored record of a task.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolwire_types::tasks::TaskStatus;
 use toolwire_types::{ErrorObject, ProtocolVersion, RawJson};
 
-use crate::engine::{Principal, json_bytes};
-use crate::store::StoreFuture;
+use crate::engine::json_bytes;
 
 /// The maximum size of a stored record in bytes: the largest arguments, journal and outcome, of which the first two may
 /// be sealed, and the rest.
@@ -155,168 +150,6 @@ impl TaskRecord {
             } else {
                 json_bytes(&self.newer)
             }
-    }
-}
-
-/// A stored task.
-#[derive(Clone, PartialEq)]
-#[non_exhaustive]
-pub struct StoredTask {
-    /// The id of the task.
-    pub id: String,
-    /// The principal that the task belongs to.
-    pub principal: Principal,
-    /// The record.
-    pub record: Arc<TaskRecord>,
-    /// The revision of the record. It grows with each replacement.
-    pub revision: u64,
-    /// The id of the worker whose lease lasts.
-    pub owner: Option<String>,
-}
-
-impl StoredTask {
-    /// Creates a stored task without an owner.
-    #[must_use]
-    pub fn new(
-        id: impl Into<String>,
-        principal: Principal,
-        record: Arc<TaskRecord>,
-        revision: u64,
-    ) -> Self {
-        Self {
-            id: id.into(),
-            principal,
-            record,
-            revision,
-            owner: None,
-        }
-    }
-}
-
-impl fmt::Debug for StoredTask {
-    /// Omits the id, because it grants access to the task.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredTask")
-            .field("tool", &self.record.tool)
-            .field("status", &self.record.status)
-            .field("revision", &self.revision)
-            .field("owner", &self.owner)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A worker: a process, or a part of it, that runs tasks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Worker {
-    /// An id that no other worker has.
-    pub id: String,
-    /// The tools whose tasks the worker can run.
-    pub tools: Vec<String>,
-}
-
-impl Worker {
-    /// Creates a worker.
-    #[must_use]
-    pub fn new<S: Into<String>>(id: impl Into<String>, tools: impl IntoIterator<Item = S>) -> Self {
-        Self {
-            id: id.into(),
-            tools: tools.into_iter().map(Into::into).collect(),
-        }
-    }
-}
-
-/// A store of tasks.
-///
-/// A task of another principal is treated exactly like an absent one. A record that expired is gone.
-///
-/// A worker that runs a task holds its lease and renews it. If the worker is lost, the lease ends, and another worker
-/// can [`claim`](Self::claim) the task. Records change only by [`replace`](Self::replace), so that of two changes to
-/// one revision exactly one happens.
-///
-/// Nodes inform each other of changes over the [`Bus`](crate::store::Bus). A store also works without a bus if
-/// [`poll_interval`](Self::poll_interval) is set.
-pub trait TaskStore: Send + Sync + fmt::Debug {
-    /// Stores a new task under an unused id. If `lease` is set, that worker owns the task for this time. When the call
-    /// returns, every node can load the task.
-    ///
-    /// # Errors
-    /// Returns [`StoreError::OwnerFull`](crate::store::StoreError::OwnerFull) if the principal has too many unfinished
-    /// tasks (the anonymous principal stands for many users and has no limit of its own),
-    /// [`StoreError::Full`](crate::store::StoreError::Full) if the store has too many tasks or bytes, and
-    /// [`StoreError::Taken`](crate::store::StoreError::Taken) if the id is in use.
-    fn create<'a>(
-        &'a self,
-        id: &'a str,
-        principal: &'a Principal,
-        record: TaskRecord,
-        lease: Option<(&'a Worker, Duration)>,
-    ) -> StoreFuture<'a, StoredTask>;
-
-    /// Returns a task.
-    fn load<'a>(
-        &'a self,
-        id: &'a str,
-        principal: &'a Principal,
-    ) -> StoreFuture<'a, Option<StoredTask>>;
-
-    /// Returns a task without a check of its principal, for callers that the server itself trusts.
-    fn find<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredTask>>;
-
-    /// Replaces a record if its revision is still `revision` and the stored record is not final. Returns the new
-    /// revision, or `None` if nothing changed. A final record ends the lease.
-    fn replace<'a>(
-        &'a self,
-        id: &'a str,
-        revision: u64,
-        record: TaskRecord,
-    ) -> StoreFuture<'a, Option<u64>>;
-
-    /// Returns up to `limit` tasks of the principal, in ascending order of their ids, after the id `after`.
-    fn list<'a>(
-        &'a self,
-        principal: &'a Principal,
-        after: Option<&'a str>,
-        limit: usize,
-    ) -> StoreFuture<'a, Vec<StoredTask>>;
-
-    /// Gives up to `limit` tasks to a worker: tasks of its tools that are runnable and that have no owner. The oldest
-    /// come first. Of concurrent claims, one gets the task.
-    fn claim<'a>(
-        &'a self,
-        worker: &'a Worker,
-        lease: Duration,
-        limit: usize,
-    ) -> StoreFuture<'a, Vec<StoredTask>>;
-
-    /// Extends the lease of a worker. Returns `false` if the worker has released the task, or if another worker has
-    /// claimed it.
-    ///
-    /// A lease that has ended is extended too, unless another worker has claimed the task since. A worker then keeps its
-    /// tasks if it could not reach the store for longer than the lease.
-    fn renew<'a>(
-        &'a self,
-        id: &'a str,
-        worker: &'a Worker,
-        lease: Duration,
-    ) -> StoreFuture<'a, bool>;
-
-    /// Ends the lease of the owner, so that others can claim the task at once. Returns `false` if the worker does not
-    /// own the task.
-    fn release<'a>(&'a self, id: &'a str, worker: &'a Worker) -> StoreFuture<'a, bool>;
-
-    /// Removes a task. Returns `false` if it does not exist.
-    fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool>;
-
-    /// Checks that the store can be used now. The default implementation returns `Ok`, for stores in memory.
-    fn check(&self) -> StoreFuture<'_, ()> {
-        Box::pin(async { Ok(()) })
-    }
-
-    /// Returns how often a node should look for changes of other nodes: responses, cancellations, tasks to claim.
-    /// Default: one second. `None` if all changes are made through this value.
-    fn poll_interval(&self) -> Option<Duration> {
-        Some(Duration::from_secs(1))
     }
 }
 
