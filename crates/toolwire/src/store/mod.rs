@@ -21,6 +21,8 @@ mod mailboxes;
 mod memory;
 mod nonces;
 mod sessions;
+#[cfg(any(feature = "http-server", feature = "tasks"))]
+pub(crate) mod store_call;
 #[cfg(all(feature = "events", feature = "http-client"))]
 mod subscriptions;
 #[cfg(feature = "tasks")]

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::server::tasks::store::BoundedTaskStore;
 use crate::store::{MemoryTaskStore, TaskStore};
+
+/// The time in which a call of the store has to return, unless [`Tasks::with_store_deadline`] sets another.
+const STORE_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The tasks of a server: where they are stored, how long they live and how many run.
 ///
@@ -23,7 +27,7 @@ use crate::store::{MemoryTaskStore, TaskStore};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Tasks {
-    pub(crate) store: Arc<dyn TaskStore>,
+    pub(crate) store: BoundedTaskStore,
     pub(crate) ttl: Option<Duration>,
     pub(crate) poll_interval: Duration,
     pub(crate) lease: Duration,
@@ -55,7 +59,7 @@ impl Tasks {
     #[must_use]
     pub fn new(store: impl TaskStore + 'static) -> Self {
         Self {
-            store: Arc::new(store),
+            store: BoundedTaskStore::new(Arc::new(store), STORE_DEADLINE),
             ttl: Some(Duration::from_secs(3600)),
             poll_interval: Duration::from_secs(2),
             lease: Duration::from_secs(30),
@@ -93,11 +97,19 @@ impl Tasks {
         self
     }
 
-    /// Sets after which time another process may continue the tasks of a lost one. A process renews its leases three
-    /// times as often. Default: 30 s.
+    /// Sets after which time another process may continue the tasks of a lost one. A process renews each of its leases
+    /// three times in this time. Default: 30 s.
     #[must_use]
     pub fn with_lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
+        self
+    }
+
+    /// Sets the time in which a call of the store has to return. A later response counts like an unavailable store: requests
+    /// about tasks fail, and the outcomes of tasks are written again. Default: 10 s.
+    #[must_use]
+    pub fn with_store_deadline(mut self, deadline: Duration) -> Self {
+        self.store.deadline = deadline;
         self
     }
 

@@ -18,6 +18,7 @@ mod record;
 mod run;
 mod running;
 mod runtime;
+mod store;
 mod transport;
 mod waiting;
 mod wire;

@@ -1,18 +1,11 @@
 //! The shared stores of an endpoint. Every call has a deadline.
-//!
-//! A store may be in another process. A call that does not return in time fails with [`StoreError::Unknown`], so that no
-//! request waits for a store for an unlimited time. Calls that complete at once, as those of stores in memory do,
-//! need no timer.
 
 use std::num::NonZeroU16;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::Sleep;
-
 use crate::engine::Principal;
+use crate::store::store_call::StoreCall;
 use crate::store::{
     Appended, Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LoadedSession, LogEntry,
     LogWriter, Mailbox, Mailboxes, NodeMessage, Replay, SessionRecord, SessionStore, StoreError,
@@ -128,11 +121,10 @@ impl Stores {
         after: u64,
         wait: Duration,
     ) -> StoreCall<'a, Replay> {
-        StoreCall {
-            call: self.events.read_after(principal, key, after, wait),
-            deadline: self.deadline.saturating_add(wait),
-            timer: None,
-        }
+        StoreCall::new(
+            self.events.read_after(principal, key, after, wait),
+            self.deadline.saturating_add(wait),
+        )
     }
 
     pub(crate) fn remove_streams<'a>(
@@ -193,36 +185,6 @@ impl Stores {
     }
 
     fn within_deadline<'a, T>(&self, call: StoreFuture<'a, T>) -> StoreCall<'a, T> {
-        StoreCall {
-            call,
-            deadline: self.deadline,
-            timer: None,
-        }
-    }
-}
-
-/// A call of a store that fails after a deadline.
-pub(crate) struct StoreCall<'a, T> {
-    call: StoreFuture<'a, T>,
-    deadline: Duration,
-    /// Started when the call does not complete at once.
-    timer: Option<Pin<Box<Sleep>>>,
-}
-
-impl<T> Future for StoreCall<'_, T> {
-    type Output = Result<T, StoreError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Poll::Ready(result) = self.call.as_mut().poll(cx) {
-            return Poll::Ready(result);
-        }
-        let deadline = self.deadline;
-        let timer = self
-            .timer
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(deadline)));
-        timer
-            .as_mut()
-            .poll(cx)
-            .map(|()| Err(StoreError::unknown("the deadline of the store has passed")))
+        StoreCall::new(call, self.deadline)
     }
 }
