@@ -19,6 +19,7 @@ mod outages;
 mod peer;
 mod principals;
 mod shutdown;
+mod starting;
 mod status_notifications;
 mod stores;
 mod switchable_store;

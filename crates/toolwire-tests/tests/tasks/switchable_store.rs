@@ -50,6 +50,13 @@ impl SwitchableStore {
         self.state.journal_bytes.load(Ordering::SeqCst)
     }
 
+    /// Returns the number of tasks of callers without authorization.
+    pub(crate) async fn len(&self) -> usize {
+        let anonymous = Principal::anonymous();
+        let tasks = self.store.list(&anonymous, None, 100).await;
+        tasks.expect("a store in memory").len()
+    }
+
     fn check(&self) -> Result<&MemoryTaskStore, StoreError> {
         if self.state.is_away.load(Ordering::SeqCst) {
             return Err(StoreError::unavailable("the network is down"));

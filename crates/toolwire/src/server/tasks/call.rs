@@ -24,13 +24,17 @@ use crate::server::tasks::client_support::{call_of, client_tasks};
 use crate::server::tasks::context::detach;
 use crate::server::tasks::options::{TaskOptions, TaskStart};
 use crate::server::tasks::record::{TaskCall, TaskJournal};
+use crate::server::tasks::registrations::RunPermit;
 use crate::server::tasks::run::{StartedHandler, TaskRun};
-use crate::server::tasks::running::{RunningTask, TaskOfHandler};
+use crate::server::tasks::running::{DetachedCall, RunningTask, TaskOfHandler};
 use crate::server::tasks::runtime::{NewTask, TaskRuntime};
 use crate::server::tasks::transport::TaskTransport;
 use crate::server::tasks::wire;
 use crate::server::tool::ToolEntry;
 use crate::store::StoredTask;
+
+/// How long a call whose time is over waits for a handler that is starting the task itself, before it looks again.
+const START_PAUSE: Duration = Duration::from_millis(10);
 
 /// Returns the work of a call that becomes a task, at once or later. Returns `None` for an ordinary call.
 pub(crate) fn call_as_task<'a>(
@@ -81,6 +85,7 @@ async fn start_task(
 ) -> Outcome {
     let context = &exchange.context;
     let runs_here = !runtime.config.queued;
+    let permit = runs_here.then(|| runtime.reserve()).transpose()?;
     let stored = runtime
         .create(
             NewTask {
@@ -98,18 +103,19 @@ async fn start_task(
         .await?;
     if runs_here {
         let channel = context.scope().transport.client_channel();
-        run_stored(runtime, &stored, tool, call_of(context), channel)?;
+        run_stored(runtime, &stored, tool, call_of(context), channel, permit)?;
     }
     wire::created(exchange.snapshot(), &stored, context.version())
 }
 
-/// Runs a stored task in this process.
+/// Runs a stored task in this process. A claimed task has no permit.
 pub(crate) fn run_stored(
     runtime: &Arc<TaskRuntime>,
     stored: &StoredTask,
     tool: &Arc<ToolEntry>,
     call: TaskCall,
     channel: Option<Arc<dyn TransportContext>>,
+    permit: Option<RunPermit>,
 ) -> Result<(), ErrorObject> {
     let Some(server) = runtime.server() else {
         return Err(ErrorObject::internal("the server has ended"));
@@ -125,7 +131,7 @@ pub(crate) fn run_stored(
         context: RequestContext::new(Arc::new(scope)),
         started: None,
     };
-    run.spawn();
+    run.spawn(permit);
     Ok(())
 }
 
@@ -192,44 +198,60 @@ async fn call_until(
     let context = exchange.context.clone();
     let (_, arguments) = input_methods::called_tool(exchange)?;
     let mut handler: StartedHandler = tool.call(context.clone(), arguments);
-    let is_task = || context.scope().task.get().is_some();
+    let task = &context.scope().task;
     let deadline = deadline_after(Instant::now(), time.unwrap_or(Duration::MAX));
     let mut sleep = pin!(tokio::time::sleep_until(deadline));
-    let response = poll_fn(|cx| {
-        if let Poll::Ready(response) = handler.as_mut().poll(cx) {
-            return Poll::Ready(Some(response));
+    let mut has_timer = time.is_some();
+    let started = loop {
+        let response = poll_fn(|cx| {
+            if let Poll::Ready(response) = handler.as_mut().poll(cx) {
+                return Poll::Ready(Some(response));
+            }
+            if task.get().is_some() {
+                return Poll::Ready(None);
+            }
+            if !has_timer || sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if task.is_starting() {
+                // The handler, or a task that it has spawned, is starting the task. The start may not wake this future.
+                sleep.as_mut().reset(Instant::now() + START_PAUSE);
+                return sleep.as_mut().poll(cx).map(|()| None);
+            }
+            Poll::Ready(None)
+        })
+        .await;
+        match response {
+            Some(response) if task.get().is_none() => {
+                // A 2026-07-28 client runs the next round itself.
+                let finished = input_methods::finish_run(exchange, &mut rounds, response).await?;
+                return finished.ok_or_else(|| ErrorObject::internal("the call did not end"));
+            }
+            // The handler started a task and then ended without waiting.
+            Some(response) => break Box::pin(std::future::ready(response)) as StartedHandler,
+            None if task.get().is_some() => break handler,
+            None => {}
         }
-        if is_task() {
-            return Poll::Ready(None);
+        match detach(runtime, &context, tool, options).await {
+            Ok(_) => break handler,
+            Err(error) if options.required => return Err(error),
+            Err(error) => {
+                tracing::warn!(tool = tool.descriptor.name, %error, "a call could not become a task, and continues as a call");
+                has_timer = false;
+            }
         }
-        sleep.as_mut().poll(cx).map(|()| None)
-    })
-    .await;
-    let started = match response {
-        Some(response) if !is_task() => {
-            // A 2026-07-28 client runs the next round itself.
-            let finished = input_methods::finish_run(exchange, &mut rounds, response).await?;
-            return finished.ok_or_else(|| ErrorObject::internal("the call did not end"));
-        }
-        // The handler started a task and then ended without waiting.
-        Some(response) => Box::pin(std::future::ready(response)),
-        None => handler,
     };
-    if !is_task() {
-        detach(runtime, &context, tool, options).await?;
-    }
-    let Some(task) = context.scope().task.get() else {
+    let task = task.get().map(|task| Arc::clone(task.running()));
+    let detached = task.and_then(|task| Some((task.take_detached()?, task)));
+    let Some((DetachedCall { stored, permit }, task)) = detached else {
         return Err(ErrorObject::internal("the call did not become a task"));
     };
-    let task = Arc::clone(task.running());
-    let stored = runtime.load(&task.id, &task.principal).await?;
-    let stored = stored.ok_or_else(|| ErrorObject::internal("the task was not stored"))?;
     let run = TaskRun {
         task,
         tool: Arc::clone(tool),
         context: context.clone(),
         started: Some(started),
     };
-    run.spawn();
+    run.spawn(Some(permit));
     wire::created(exchange.snapshot(), &stored, context.version())
 }

@@ -15,6 +15,7 @@ mod methods;
 mod open_requests;
 mod options;
 mod record;
+mod registrations;
 mod run;
 mod running;
 mod runtime;

@@ -19,12 +19,13 @@ use crate::server::request::{RoundState, TaskScope as _};
 use crate::server::response::{self, ToolResponse};
 use crate::server::result_meta::remove_forbidden_meta;
 use crate::server::tasks::ending::{Ending, now_ms};
+use crate::server::tasks::registrations::RunPermit;
 use crate::server::tasks::running::{RunningTask, TaskOfHandler, author_state};
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, is_store_full};
 use crate::server::tasks::wire::end_of_life;
 use crate::server::tool::ToolEntry;
 use crate::server::tool_error::ToolError;
-use crate::store::StoredTask;
+use crate::store::TaskRecord;
 
 /// How long the ends of stopped tasks may take to be stored.
 const STOP_TIME: Duration = Duration::from_secs(2);
@@ -64,9 +65,9 @@ enum RunEnd {
 }
 
 impl TaskRun {
-    /// Runs the task in the background.
-    pub(crate) fn spawn(self) {
-        let registration = self.task.runtime.add_running(&self.task.entry);
+    /// Runs the task in the background. A claimed task has no permit.
+    pub(crate) fn spawn(self, permit: Option<RunPermit>) {
+        let registration = self.task.runtime.running.add(&self.task.entry, permit);
         tokio::spawn(async move {
             let _registration = registration;
             self.run().await;
@@ -132,33 +133,71 @@ async fn finish(task: &RunningTask, tool: &ToolEntry, end: RunEnd) {
     }
 }
 
-/// Writes the end of a task. While the store is unavailable, it is tried again for ten minutes, because the outcome would be
-/// lost.
+/// Writes the end of a task. If the store has no space for the outcome, the task fails.
 async fn end_task(task: &RunningTask, ending: Ending) -> Result<(), ErrorObject> {
     let message = task.take_message();
-    let runtime = &task.runtime;
-    let limit = runtime.config.max_outcome_bytes;
-    let ending = match ending {
-        Ending::Result { result, .. } if result.get().len() > limit => {
-            Ending::Failed(ErrorObject::internal(format!(
-                "the result of the task has more than {limit} bytes"
-            )))
+    let limit = task.runtime.config.max_outcome_bytes;
+    let ending = ending.within(limit).unwrap_or_else(Ending::Failed);
+    let ended = write_end(task, |record| {
+        if let Some(message) = &message {
+            record.status_message = Some(message.clone());
         }
-        other => other,
-    };
+        ending.apply(record, now_ms());
+    });
+    match ended.await {
+        Err(error) if is_store_full(&error) => {
+            let ending = Ending::Failed(ErrorObject::internal(
+                "the task store is full, so the outcome of the task is lost",
+            ));
+            write_end(task, |record| {
+                // A record that becomes smaller always has space.
+                record.journal = None;
+                ending.apply(record, now_ms());
+            })
+            .await
+        }
+        ended => ended,
+    }
+}
+
+/// Writes that another system ends the task, and gives up the lease.
+async fn leave_to_other_system(task: &RunningTask) -> Result<(), ErrorObject> {
+    let message = task.take_message();
+    let written = write_end(task, |record| {
+        if let Some(message) = &message {
+            record.status_message = Some(message.clone());
+        }
+        record.runnable = false;
+        record.restartable = false;
+    });
+    match written.await {
+        Err(error) if is_overloaded(&error) => return Err(error),
+        // The other system may have ended the task already.
+        Err(error) => tracing::debug!(%error, "a task was not left to another system"),
+        Ok(()) => {}
+    }
+    let runtime = &task.runtime;
+    let worker = runtime.worker(Vec::new());
+    if let Err(error) = runtime.config.store.release(&task.id, &worker).await {
+        tracing::warn!(%error, "a task could not be given back; its lease ends by itself");
+    }
+    Ok(())
+}
+
+/// Writes the last change of a run. While the store is unavailable, it is tried again for ten minutes, because the outcome
+/// would be lost.
+async fn write_end(
+    task: &RunningTask,
+    change: impl Fn(&mut TaskRecord),
+) -> Result<(), ErrorObject> {
     let mut pause = FIRST_RETRY;
     let deadline = deadline_after(Instant::now(), RETRY_TIME);
     loop {
-        let ended = task
-            .change(|_, record| {
-                if let Some(message) = &message {
-                    record.status_message = Some(message.clone());
-                }
-                ending.apply(record, now_ms());
-                Ok(RecordChange::Write)
-            })
-            .await;
-        match ended.map_err(|error| error.into_error_object()) {
+        let ended = task.change(|_, record| {
+            change(record);
+            Ok(RecordChange::Write)
+        });
+        match ended.await.map_err(|error| error.into_error_object()) {
             Err(error) if is_overloaded(&error) && Instant::now() < deadline => {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LAST_RETRY);
@@ -205,7 +244,7 @@ async fn stopped(task: &RunningTask) -> RunEnd {
         tokio::select! {
             () = watch.changed() => {}
             () = task.entry.shutdown.cancelled() => return RunEnd::Shutdown,
-            () = tokio::time::sleep_until(deadline) => return RunEnd::Expired,
+            () = tokio::time::sleep_until(end) => return RunEnd::Expired,
         }
     }
 }
@@ -356,11 +395,11 @@ impl TaskRuntime {
     /// processes at once, and those that may be resumed after this time. The others fail.
     pub(crate) async fn stop_running(&self, grace: Duration) {
         let _pause = ClaimPause::new(&self.stopping);
-        for task in self.running() {
+        for task in self.running.all() {
             task.park.cancel();
         }
         self.wait_until_idle(grace).await;
-        for task in self.running() {
+        for task in self.running.all() {
             task.shutdown.cancel();
         }
         self.wait_until_idle(STOP_TIME).await;
@@ -368,7 +407,7 @@ impl TaskRuntime {
 
     async fn wait_until_idle(&self, limit: Duration) {
         let deadline = deadline_after(Instant::now(), limit);
-        while self.running_count() > 0 && Instant::now() < deadline {
+        while self.running.count() > 0 && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

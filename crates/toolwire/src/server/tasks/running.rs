@@ -21,7 +21,8 @@ use crate::server::ask::PendingAsk;
 use crate::server::request::TaskScope;
 use crate::server::tasks::ending::bounded_message;
 use crate::server::tasks::open_requests::{has_open_requests, open_requests, set_open_requests};
-use crate::server::tasks::runtime::{RecordChange, TaskRegistration, TaskRuntime, store_failed};
+use crate::server::tasks::registrations::{RunPermit, TaskRegistration};
+use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
 use crate::store::{StoredTask, TaskRecord};
 use crate::sync::lock;
 
@@ -39,6 +40,15 @@ pub(crate) struct RunningTask {
     parked: AtomicBool,
     pub(crate) entry: Arc<TaskRegistration>,
     message: Mutex<MessageState>,
+    /// Set from the time when a call has become a task until its run begins.
+    detached: Mutex<Option<DetachedCall>>,
+}
+
+/// A call that has become a task while its handler runs.
+pub(crate) struct DetachedCall {
+    /// The new task.
+    pub(crate) stored: StoredTask,
+    pub(crate) permit: RunPermit,
 }
 
 /// The status message that is not written yet.
@@ -62,13 +72,22 @@ impl RunningTask {
             runtime: Arc::clone(runtime),
             cancellation: Cancellation::new(),
             parked: AtomicBool::new(false),
-            entry: Arc::new(TaskRegistration {
-                id: stored.id.clone(),
-                channel,
-                ..TaskRegistration::default()
-            }),
+            entry: Arc::new(TaskRegistration::new(stored.id.clone(), channel)),
             message: Mutex::default(),
+            detached: Mutex::default(),
         })
+    }
+
+    /// Creates the task of a call whose handler runs already.
+    pub(crate) fn of_call(runtime: &Arc<TaskRuntime>, detached: DetachedCall) -> Arc<Self> {
+        let task = Self::new(runtime, &detached.stored, None);
+        *lock(&task.detached) = Some(detached);
+        task
+    }
+
+    /// Returns the call that has become this task, to the first caller.
+    pub(crate) fn take_detached(&self) -> Option<DetachedCall> {
+        lock(&self.detached).take()
     }
 
     pub(crate) fn is_parked(&self) -> bool {

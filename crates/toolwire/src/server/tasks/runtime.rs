@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -14,9 +14,7 @@ use toolwire_proto::subscriptions::Change;
 use toolwire_proto::task_rules;
 use toolwire_types::{ClientCapabilities, ErrorObject, ProtocolVersion};
 
-use crate::engine::{
-    BoxFuture, Cancellation, Outcome, OutgoingNotification, Principal, TransportContext,
-};
+use crate::engine::{BoxFuture, Outcome, OutgoingNotification, Principal};
 use crate::server::hub::ListenerGuard;
 use crate::server::request::Exchange;
 use crate::server::state_seal::NO_RANDOMNESS;
@@ -24,6 +22,7 @@ use crate::server::tasks::config::Tasks;
 use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::{RecordPart, RecordSeal, TaskCall, TaskJournal};
+use crate::server::tasks::registrations::{RunPermit, RunningTasks};
 use crate::server::tasks::waiting::WaitingHandlers;
 use crate::server::tasks::wire::core_task;
 use crate::server::tool::ToolEntry;
@@ -55,8 +54,7 @@ pub(crate) struct TaskRuntime {
     /// As `call_as_task`.
     pub(crate) respond_with_task: RespondWithTask,
     worker_id: String,
-    /// The tasks whose handlers run in this process.
-    running: Mutex<HashMap<String, Arc<TaskRegistration>>>,
+    pub(crate) running: Arc<RunningTasks>,
     /// The running handlers that wait at an input request.
     pub(super) waiting: WaitingHandlers,
     /// Those who wait for changes of a task in this process.
@@ -93,7 +91,7 @@ impl TaskRuntime {
             respond_with_task,
             // The id names a lease owner. Without randomness no task can be created anyway.
             worker_id: random_id().unwrap_or_default(),
-            running: Mutex::default(),
+            running: Arc::default(),
             waiting: WaitingHandlers::default(),
             watched: Mutex::default(),
             stopping: AtomicUsize::new(0),
@@ -133,18 +131,13 @@ impl TaskRuntime {
 
     // ---- records ----
 
-    /// Stores a new task. If this process will run it, the task belongs to it from the start.
+    /// Stores a new task. If this process will run it, the task belongs to it from the start. The caller has a permit
+    /// then.
     pub(crate) async fn create(
         &self,
         new: NewTask<'_>,
         runs_here: bool,
     ) -> Result<StoredTask, ErrorObject> {
-        if runs_here && lock(&self.running).len() >= self.config.max_running {
-            return Err(ErrorObject::internal(format!(
-                "this server runs {} tasks, which is its limit; try again later",
-                self.config.max_running
-            )));
-        }
         let id = random_id()?;
         let seal = self.seal();
         let part = |part| RecordPart {
@@ -320,7 +313,7 @@ impl TaskRuntime {
     ///
     /// 2025-11-25, basic/utilities/tasks, "Task Status Notification": servers may send it, and clients still poll.
     fn send_status(&self, id: &str, record: &TaskRecord) {
-        let task = lock(&self.running).get(id).cloned();
+        let task = self.running.get(id);
         let Some(channel) = task.as_ref().and_then(|task| task.channel.as_ref()) else {
             return;
         };
@@ -366,16 +359,14 @@ impl TaskRuntime {
 
     // ---- running tasks ----
 
-    /// Registers a task whose handler runs in this process, for as long as the returned value lives.
-    pub(crate) fn add_running(
-        self: &Arc<Self>,
-        entry: &Arc<TaskRegistration>,
-    ) -> RegistrationGuard {
-        lock(&self.running).insert(entry.id.clone(), Arc::clone(entry));
-        RegistrationGuard {
-            runtime: Arc::clone(self),
-            id: entry.id.clone(),
-        }
+    /// Returns a permit to run one more task in this process.
+    pub(crate) fn reserve(&self) -> Result<RunPermit, ErrorObject> {
+        let limit = self.config.max_running;
+        self.running.reserve(limit).ok_or_else(|| {
+            ErrorObject::internal(format!(
+                "this server runs {limit} tasks, which is its limit; try again later"
+            ))
+        })
     }
 
     /// Returns the capabilities of a client, in the memory of the task before if they are the same.
@@ -389,58 +380,14 @@ impl TaskRuntime {
         }
         Arc::clone(&last)
     }
-
-    pub(crate) fn running(&self) -> Vec<Arc<TaskRegistration>> {
-        lock(&self.running).values().cloned().collect()
-    }
-
-    /// Returns `true` if a handler of this process runs the task, or its outcome is being written.
-    pub(crate) fn is_running(&self, id: &str) -> bool {
-        let running = lock(&self.running);
-        let task = running.get(id);
-        task.is_some_and(|task| !task.is_handed_over.load(Ordering::Acquire))
-    }
-
-    pub(crate) fn running_count(&self) -> usize {
-        lock(&self.running).len()
-    }
 }
 
 impl fmt::Debug for TaskRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskRuntime")
             .field("store", &self.config.store)
-            .field("running", &self.running_count())
+            .field("running", &self.running.count())
             .finish_non_exhaustive()
-    }
-}
-
-/// A task whose handler runs in this process.
-#[derive(Debug, Default)]
-pub(crate) struct TaskRegistration {
-    pub(crate) id: String,
-    /// Set to stop the handler because the server shuts down.
-    pub(crate) shutdown: Cancellation,
-    /// Set to end the handler at its next or current input request, because the server shuts down or too many
-    /// handlers wait.
-    pub(crate) park: Cancellation,
-    /// Set before the task is given back, so that this process can claim it again.
-    pub(crate) is_handed_over: AtomicBool,
-    /// The channel to the client that requested the task (core design).
-    pub(crate) channel: Option<Arc<dyn TransportContext>>,
-}
-
-/// The registration of a running task, which ends when this value is dropped.
-pub(crate) struct RegistrationGuard {
-    runtime: Arc<TaskRuntime>,
-    id: String,
-}
-
-impl Drop for RegistrationGuard {
-    fn drop(&mut self) {
-        let removed = lock(&self.runtime.running).remove(&self.id);
-        // Dropped after the lock is released.
-        drop(removed);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The task of a request. The trait keeps the code of tasks out of programs that have none.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::engine::{BoxFuture, Cancellation};
@@ -35,22 +36,59 @@ pub(crate) trait TaskScope: Send + Sync + fmt::Debug {
 }
 
 /// The task of a request. A request without one may become a task while its handler runs.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RequestTask(OnceLock<Arc<dyn TaskScope>>);
+#[derive(Debug, Default)]
+pub(crate) struct RequestTask {
+    task: OnceLock<Arc<dyn TaskScope>>,
+    /// Set while the task is created.
+    is_starting: AtomicBool,
+}
 
 impl RequestTask {
     /// Returns the slot of a request that is a task from the start.
     pub(crate) fn of(task: Arc<dyn TaskScope>) -> Self {
-        Self(OnceLock::from(task))
+        Self {
+            task: OnceLock::from(task),
+            is_starting: AtomicBool::new(false),
+        }
     }
 
     #[inline]
     pub(crate) fn get(&self) -> Option<&dyn TaskScope> {
-        self.0.get().map(|task| &**task)
+        self.task.get().map(|task| &**task)
+    }
+
+    /// Returns `true` while a task is created for the request.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.is_starting.load(Ordering::Acquire)
+    }
+
+    /// Marks the request as one that becomes a task, until the returned value is dropped. Returns `None` if it is
+    /// marked already: a request becomes one task.
+    pub(crate) fn start(&self) -> Option<TaskStarting<'_>> {
+        let was_starting = self.is_starting.swap(true, Ordering::AcqRel);
+        (!was_starting).then_some(TaskStarting(&self.is_starting))
     }
 
     /// Turns the request into a task. Only the first call has an effect.
     pub(crate) fn set(&self, task: Arc<dyn TaskScope>) {
-        let _ = self.0.set(task);
+        let _ = self.task.set(task);
+    }
+}
+
+impl Clone for RequestTask {
+    fn clone(&self) -> Self {
+        Self {
+            task: self.task.clone(),
+            is_starting: AtomicBool::new(false),
+        }
+    }
+}
+
+/// The time in which a request becomes a task.
+pub(crate) struct TaskStarting<'a>(&'a AtomicBool);
+
+impl Drop for TaskStarting<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
