@@ -23,3 +23,4 @@ mod starting;
 mod status_notifications;
 mod stores;
 mod switchable_store;
+mod workers;

@@ -103,6 +103,6 @@ async fn resumable_task_is_left_to_other_processes() {
     // Time for the first process to claim the task again.
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(started.try_recv().is_err(), "the task runs again");
-    let _second = server(&tasks, endless(&runs, "second"));
+    let _second = Peer::connect(&server(&tasks, endless(&runs, "second")));
     assert_eq!(within(started.recv()).await, Some("second"));
 }

@@ -12,6 +12,8 @@ use crate::server::snapshot::Snapshot;
 use crate::server::tool::ToolEntry;
 
 impl Server {
+    pub(crate) fn start_tasks(&self) {}
+
     pub(crate) async fn stop_tasks(&self, _: Duration) {}
 }
 

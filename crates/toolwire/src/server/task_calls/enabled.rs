@@ -13,6 +13,13 @@ use crate::server::snapshot::Snapshot;
 use crate::server::tool::ToolEntry;
 
 impl Server {
+    /// Continues stored tasks, when it begins to serve. Outside of a Tokio runtime, the first request does it.
+    pub(crate) fn start_tasks(&self) {
+        if let Some(runtime) = &self.snapshot().tasks {
+            (runtime.functions.start)(runtime);
+        }
+    }
+
     /// Stops the tasks that run in this process, when it stops serving. They get this time to end.
     pub(crate) async fn stop_tasks(&self, grace: Duration) {
         let tasks = self.snapshot().tasks.clone();
@@ -31,7 +38,7 @@ impl Snapshot {
         tool: &'a Arc<ToolEntry>,
     ) -> Result<Option<BoxFuture<'a, Outcome>>, ErrorObject> {
         match &self.tasks {
-            Some(runtime) => (runtime.call_as_task)(runtime, exchange, tool),
+            Some(runtime) => (runtime.functions.call_as_task)(runtime, exchange, tool),
             None => Ok(None),
         }
     }

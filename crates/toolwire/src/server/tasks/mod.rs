@@ -2,8 +2,8 @@
 //!
 //! A call becomes a task by the decision of `call`. Its record is stored first (`runtime`), then its handler runs in
 //! the background (`run`), and only then does the client get the task. From there on, everything that a response about
-//! the task needs is in the record, and every node can respond (`methods`). `worker` keeps the leases of running tasks,
-//! and continues the tasks of lost processes. What handlers do with their task is in `context` and `running`.
+//! the task needs is in the record, and every node can respond (`methods`). `leases` keeps the leases of running tasks,
+//! and `worker` continues the tasks of lost processes. What handlers do with their task is in `context` and `running`.
 
 mod call;
 mod client_support;
@@ -11,6 +11,7 @@ mod config;
 mod context;
 mod ending;
 mod handle;
+mod leases;
 mod methods;
 mod open_requests;
 mod options;
@@ -31,6 +32,7 @@ pub use config::Tasks;
 pub use handle::ServerTask;
 pub use options::TaskOptions;
 pub(crate) use running::RunningTask;
+use runtime::TaskFunctions;
 pub(crate) use runtime::TaskRuntime;
 pub(crate) use wire::{end_of_life, notification, visible};
 pub use worker::TaskWorkerOptions;
@@ -46,15 +48,16 @@ impl Server {
         let runtime = Arc::new(TaskRuntime::new(
             tasks,
             &self,
-            call::call_as_task,
-            handle::respond_with_task,
+            TaskFunctions {
+                call_as_task: call::call_as_task,
+                respond_with_task: handle::respond_with_task,
+                start: TaskRuntime::start_maintenance,
+            },
         ));
         self.change(|snapshot| {
             snapshot.install(&methods::TASKS);
             snapshot.tasks = Some(Arc::clone(&runtime));
         });
-        // A server that starts again continues its stored tasks before the first request.
-        runtime.start_maintenance();
         self
     }
 }

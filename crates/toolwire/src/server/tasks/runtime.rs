@@ -44,15 +44,21 @@ pub(crate) type CallAsTask = for<'a> fn(
 pub(crate) type RespondWithTask =
     for<'a> fn(&'a TaskRuntime, &'a str, &'a Principal, &'a Exchange) -> BoxFuture<'a, Outcome>;
 
+/// What the server calls. These are pointers, so that programs without tasks do not contain the code behind them.
+#[derive(Clone, Copy)]
+pub(crate) struct TaskFunctions {
+    pub(crate) call_as_task: CallAsTask,
+    pub(crate) respond_with_task: RespondWithTask,
+    /// Starts to keep leases and to continue stored tasks, when the server begins to serve.
+    pub(crate) start: fn(&Arc<TaskRuntime>),
+}
+
 /// The tasks of one server.
 pub(crate) struct TaskRuntime {
     pub(crate) config: Tasks,
     /// The server, which owns this value.
     server: Weak<ServerInner>,
-    /// A pointer, so that programs without tasks do not contain the code behind it.
-    pub(crate) call_as_task: CallAsTask,
-    /// As `call_as_task`.
-    pub(crate) respond_with_task: RespondWithTask,
+    pub(crate) functions: TaskFunctions,
     worker_id: String,
     pub(crate) running: Arc<RunningTasks>,
     /// The running handlers that wait at an input request.
@@ -78,17 +84,11 @@ pub(crate) enum RecordChange {
 }
 
 impl TaskRuntime {
-    pub(crate) fn new(
-        config: Tasks,
-        server: &Server,
-        call_as_task: CallAsTask,
-        respond_with_task: RespondWithTask,
-    ) -> Self {
+    pub(crate) fn new(config: Tasks, server: &Server, functions: TaskFunctions) -> Self {
         Self {
             config,
             server: Arc::downgrade(&server.shared),
-            call_as_task,
-            respond_with_task,
+            functions,
             // The id names a lease owner. Without randomness no task can be created anyway.
             worker_id: random_id().unwrap_or_default(),
             running: Arc::default(),

@@ -1,4 +1,4 @@
-//! Leases: this process keeps those of its tasks, and takes over the tasks of lost processes.
+//! How this process takes over stored tasks: those of a queue, and those of lost processes.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -14,6 +14,7 @@ use crate::server::Server;
 use crate::server::hub::ChangeListener;
 use crate::server::tasks::call::run_stored;
 use crate::server::tasks::ending::{Ending, now_ms};
+use crate::server::tasks::leases::keep_leases;
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime};
 use crate::server::tool::ToolEntry;
 use crate::store::StoredTask;
@@ -91,7 +92,7 @@ impl ChangeListener for ChangeWaker {
     #[cfg(feature = "http-server")]
     fn resync(&self) {
         if let Some(runtime) = self.0.upgrade() {
-            for task in runtime.running() {
+            for task in runtime.running.all() {
                 runtime.wake(&task.id);
             }
         }
@@ -108,7 +109,12 @@ impl TaskRuntime {
             return;
         };
         self.maintenance.get_or_init(|| {
-            tokio::spawn(maintain(Arc::downgrade(self), Arc::clone(&self.claimable)));
+            tokio::spawn(keep_leases(Arc::downgrade(self)));
+            // The workers of a queue claim its tasks.
+            if !self.config.queued {
+                let claimable = Arc::clone(&self.claimable);
+                tokio::spawn(take_over_lost_tasks(Arc::downgrade(self), claimable));
+            }
             let waker = ChangeWaker(Arc::downgrade(self));
             server.hub().listen(Arc::new(waker))
         });
@@ -133,81 +139,112 @@ impl TaskRuntime {
             .collect()
     }
 
-    /// Claims tasks and runs them. Returns the number of claimed tasks.
+    /// Claims tasks and runs them. Returns the number of tasks that run or have ended now.
     async fn claim(self: &Arc<Self>, tools: Vec<String>, max_running: usize) -> usize {
-        let free = max_running.saturating_sub(self.running_count());
+        let free = max_running.saturating_sub(self.running.count());
         let limit = free.min(CLAIM_LIMIT);
         if limit == 0 || tools.is_empty() || self.is_stopping() {
             return 0;
         }
         let worker = self.worker(tools);
         let lease = self.config.lease;
-        match self.config.store.claim(&worker, lease, limit).await {
-            Ok(claimed) => {
-                let count = claimed.len();
-                for stored in claimed {
-                    // The lease of a run in this process had ended. The run continues with the new lease.
-                    if !self.is_running(&stored.id) {
-                        self.take_over(stored).await;
-                    }
-                }
-                count
-            }
+        let claimed = match self.config.store.claim(&worker, lease, limit).await {
+            Ok(claimed) => claimed,
             Err(error) => {
                 tracing::warn!(%error, "the task store failed; tasks of lost processes wait");
-                0
+                return 0;
+            }
+        };
+        let mut taken = 0;
+        for stored in claimed {
+            // The lease of a run in this process had ended. The run continues with the new lease.
+            if !self.running.is_running(&stored.id) && self.take_over(&stored).await {
+                taken += 1;
             }
         }
+        taken
     }
 
-    /// Continues a claimed task, or ends it if it must not run again.
-    async fn take_over(self: &Arc<Self>, stored: StoredTask) {
-        let outcome = self.try_take_over(&stored).await;
-        if let Err(error) = outcome {
-            tracing::error!(tool = stored.record.tool, %error, "a stored task cannot run");
-            let ending = Ending::Failed(error);
-            if let Err(error) = self.end(&stored.id, &stored.principal, ending).await {
-                tracing::error!(%error, "the failure of a task could not be stored");
+    /// Continues a claimed task, or ends it if it must not run again. Returns `false` if neither is possible at the
+    /// moment. The task is then given back unchanged, so that this process or another one claims it later.
+    async fn take_over(self: &Arc<Self>, stored: &StoredTask) -> bool {
+        let taken = match self.try_take_over(stored).await {
+            Err(TakeOverError::Final(error)) => {
+                tracing::error!(tool = stored.record.tool, %error, "a stored task cannot run");
+                let ending = Ending::Failed(error);
+                let ended = self.end(&stored.id, &stored.principal, ending).await;
+                ended.map(drop)
             }
+            Err(TakeOverError::Temporary(error)) => Err(error),
+            Ok(()) => Ok(()),
+        };
+        let Err(error) = taken else { return true };
+        tracing::warn!(tool = stored.record.tool, %error, "a stored task is continued later");
+        let worker = self.worker(Vec::new());
+        if let Err(error) = self.config.store.release(&stored.id, &worker).await {
+            tracing::warn!(%error, "a task could not be given back; its lease ends by itself");
         }
+        false
     }
 
-    async fn try_take_over(self: &Arc<Self>, stored: &StoredTask) -> Result<(), ErrorObject> {
+    async fn try_take_over(self: &Arc<Self>, stored: &StoredTask) -> Result<(), TakeOverError> {
         let (id, principal) = (&stored.id, &stored.principal);
         let record = &stored.record;
         if has_ended(record.ttl_ms, record.created_at_ms, now_ms()) {
-            self.end(id, principal, Ending::expired()).await?;
-            return Ok(());
+            let ended = self.end(id, principal, Ending::expired()).await;
+            return ended.map(drop).map_err(TakeOverError::Temporary);
         }
-        let tool = self.server().and_then(|server| {
-            let snapshot = server.snapshot();
-            snapshot.tools.get(&record.tool).cloned()
-        });
+        // The server must exist to the end, because it has the keys of the records.
+        let Some(server) = self.server() else {
+            let error = ErrorObject::internal("the server has ended");
+            return Err(TakeOverError::Temporary(error));
+        };
+        let tool = server.snapshot().tools.get(&record.tool).cloned();
         let Some(tool) = tool else {
-            return Err(ErrorObject::internal(
-                "the tool of the task does not exist any more",
-            ));
+            let error = ErrorObject::internal("the tool of the task does not exist any more");
+            return Err(TakeOverError::Final(error));
         };
         if !may_run(&tool, stored) {
-            self.end(id, principal, Ending::lost()).await?;
-            return Ok(());
+            let ended = self.end(id, principal, Ending::lost()).await;
+            return ended.map(drop).map_err(TakeOverError::Temporary);
         }
-        let changed = self
-            .update(id, principal, |stored, record| {
-                if record.is_final() || !self.is_owner(stored) {
-                    return Ok(RecordChange::Keep);
-                }
-                record.restarts += u32::from(!record.restartable);
-                record.restartable = false;
-                Ok(RecordChange::Write)
-            })
-            .await?;
+        let changed = match self.mark_as_started(stored).await {
+            // The change may have happened. Only this process knows that the handler has not started.
+            Err(_) => self.mark_as_started(stored).await,
+            changed => changed,
+        };
+        let changed = changed.map_err(TakeOverError::Temporary)?;
         let Some(stored) = changed.filter(|stored| self.is_owner(stored)) else {
             return Ok(());
         };
-        let call = self.call(&stored)?;
-        run_stored(self, &stored, &tool, call, None)
+        let call = self.call(&stored).map_err(TakeOverError::Final)?;
+        run_stored(self, &stored, &tool, call, None, None).map_err(TakeOverError::Final)
     }
+
+    /// Writes that the handler of a claimed task starts. Returns the new state, or `None` if the task does not exist.
+    async fn mark_as_started(
+        &self,
+        claimed: &StoredTask,
+    ) -> Result<Option<StoredTask>, ErrorObject> {
+        let restarts = claimed.record.restarts + u32::from(!claimed.record.restartable);
+        self.update(&claimed.id, &claimed.principal, |stored, record| {
+            if record.is_final() || !self.is_owner(stored) {
+                return Ok(RecordChange::Keep);
+            }
+            record.restarts = restarts;
+            record.restartable = false;
+            Ok(RecordChange::Write)
+        })
+        .await
+    }
+}
+
+/// Why a claimed task was not continued.
+enum TakeOverError {
+    /// No process with the same keys and tools can continue it.
+    Final(ErrorObject),
+    /// It can be continued later.
+    Temporary(ErrorObject),
 }
 
 /// Returns `true` if the handler of a claimed task may start (again).
@@ -217,8 +254,8 @@ fn may_run(tool: &ToolEntry, stored: &StoredTask) -> bool {
     record.restartable || (resumes && record.restarts < MAX_RESTARTS)
 }
 
-/// Keeps the leases of running tasks, and takes over the tasks of lost processes, as long as the server exists.
-async fn maintain(runtime: Weak<TaskRuntime>, claimable: Arc<Notify>) {
+/// Takes over the tasks of lost processes, as long as the server exists.
+async fn take_over_lost_tasks(runtime: Weak<TaskRuntime>, claimable: Arc<Notify>) {
     loop {
         let pause = {
             let Some(runtime) = runtime.upgrade() else {
@@ -227,31 +264,14 @@ async fn maintain(runtime: Weak<TaskRuntime>, claimable: Arc<Notify>) {
             if runtime.server().is_none() {
                 return;
             }
-            renew_leases(&runtime).await;
-            if !runtime.config.queued {
-                let tools = runtime.task_tools();
-                runtime.claim(tools, runtime.config.max_running).await;
-            }
+            let tools = runtime.task_tools();
+            runtime.claim(tools, runtime.config.max_running).await;
             let third = runtime.config.lease / 3;
             let poll = runtime.config.store.poll_interval().unwrap_or(third);
             third.min(poll.max(Duration::from_millis(100)))
         };
         // An error means that the time is over.
         let _ = tokio::time::timeout(pause, claimable.notified()).await;
-    }
-}
-
-/// Renews the leases of running tasks.
-async fn renew_leases(runtime: &TaskRuntime) {
-    let worker = runtime.worker(Vec::new());
-    for task in runtime.running() {
-        let lease = runtime.config.lease;
-        match runtime.config.store.renew(&task.id, &worker, lease).await {
-            Ok(true) => {}
-            // The run finds out why it lost the task.
-            Ok(false) => runtime.wake(&task.id),
-            Err(error) => tracing::warn!(%error, "a lease of a task could not be renewed"),
-        }
     }
 }
 

@@ -169,6 +169,7 @@ impl MessageLoop {
     /// # Cancellation
     /// Dropping the future closes the connection at once.
     pub(crate) async fn run(self, input: mpsc::Receiver<Chunk>) {
+        self.server.start_tasks();
         LineReader::new(self, input).run().await;
     }
 

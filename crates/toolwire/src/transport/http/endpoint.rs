@@ -1,7 +1,8 @@
 //! The state that all requests to one endpoint share, and their access to the stores.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use toolwire_types::{ErrorObject, Notification, ResponseId};
 
@@ -48,6 +49,8 @@ pub(crate) struct HttpEndpoint {
     pub(crate) active_sessions: Arc<ActiveSessions>,
     pub(crate) http_sse: Arc<HttpSseStreams>,
     pub(crate) node: ClusterNode,
+    /// Whether this node has begun to continue stored tasks.
+    tasks_started: Once,
     pub(crate) stores: Stores,
     expiry: SessionExpiry,
     pub(crate) renewal: StoredSessionRenewal,
@@ -74,6 +77,7 @@ impl HttpEndpoint {
             active_sessions: Arc::new(ActiveSessions::new(node.number(), &server)),
             http_sse: Arc::default(),
             node,
+            tasks_started: Once::new(),
             stores: Stores::new(&options),
             expiry: SessionExpiry::default(),
             renewal: StoredSessionRenewal::default(),
@@ -211,6 +215,7 @@ impl HttpEndpoint {
     /// Subscribes to the bus and opens the mailbox of this node, if there are any. Later calls have no effect.
     pub(crate) fn join_cluster(self: &Arc<Self>) {
         self.node.join(&self.stores, self.server.hub(), self);
+        self.tasks_started.call_once(|| self.server.start_tasks());
     }
 
     /// Creates the queue of messages for one stream.
