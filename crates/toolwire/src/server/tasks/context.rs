@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::tasks::client_support::{call_of, client_tasks};
 use crate::server::tasks::handle::ServerTask;
-use crate::server::tasks::options::TaskOptions;
+use crate::server::tasks::options::{TaskOptions, TaskStart};
 use crate::server::tasks::record::TaskJournal;
-use crate::server::tasks::running::{RunningTask, TaskOfHandler, author_state};
+use crate::server::tasks::running::{DetachedCall, RunningTask, TaskOfHandler, author_state};
 use crate::server::tasks::runtime::{NewTask, TaskRuntime};
 use crate::server::tool::ToolEntry;
 
@@ -24,7 +24,8 @@ impl RequestContext {
         Some(self.scope().task.get()?.id())
     }
 
-    /// Sets the status message of the task, which clients show while they wait. Without a task, nothing happens.
+    /// Sets the status message of the task, which clients show while they wait. It is shortened beyond 4,096 bytes.
+    /// Without a task, nothing happens.
     ///
     /// Of several messages within half a second, the last one counts. Progress reports set the message as well.
     pub fn set_status_message(&self, message: impl Into<String>) {
@@ -69,37 +70,85 @@ impl RequestContext {
         Ok(())
     }
 
-    /// Creates a task that another system ends: a workflow engine, a queue, a webhook. Return
-    /// [`ToolResponse::task`](crate::ToolResponse::task) with it. No handler waits meanwhile.
+    /// Returns a task that another system ends: a workflow engine, a queue, a webhook. Return
+    /// [`ToolResponse::task`](crate::ToolResponse::task) with it. From then on no handler waits, and the task belongs to
+    /// no process.
+    ///
+    /// If the call is a task already, this is the same task. Otherwise it is a new one, and the client gets it as the
+    /// response of the call. A 2025-11-25 client that requests a task always gets it before the handler runs.
     ///
     /// ```
-    /// use toolwire::{Error, RequestContext, ToolResponse, tool};
+    /// use toolwire::tasks::Tasks;
+    /// use toolwire::{CallToolResult, Error, RequestContext, Server, ToolResponse, tool};
+    /// # use serde_json::json;
+    /// # use toolwire::transport::InProcess;
     ///
     /// /// Orders a part.
     /// #[tool(task(required))]
     /// async fn order(ctx: &RequestContext, part: String) -> Result<ToolResponse, Error> {
     ///     let task = ctx.create_task().await?;
-    ///     // The supplier calls a webhook with this id later: `server.task(id).await?.complete(…)`.
-    ///     let _order = (part, task.id().to_owned());
+    ///     // The supplier stores the id, and sends it back with the part.
+    ///     ctx.once("order", send_order(&part, task.id())).await?;
     ///     Ok(ToolResponse::task(task))
     /// }
+    ///
+    /// async fn send_order(part: &str, id: &str) {
+    /// #   let _ = (part, id);
+    /// }
+    ///
+    /// /// Handles the webhook of the supplier.
+    /// async fn delivered(server: &Server, id: &str) -> Result<(), Error> {
+    ///     if let Some(task) = server.task(id).await? {
+    ///         task.complete(CallToolResult::text("delivered")).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = Server::new("shop", "1.0.0").with_tasks(Tasks::in_memory()).tool(order);
+    /// # let mut client = InProcess::connect(&server);
+    /// # let meta = json!({
+    /// #     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    /// #     "io.modelcontextprotocol/clientCapabilities": {
+    /// #         "extensions": {"io.modelcontextprotocol/tasks": {}},
+    /// #     },
+    /// # });
+    /// # let mut request = async |method: &str, mut params: serde_json::Value| {
+    /// #     params["_meta"] = meta.clone();
+    /// #     let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    /// #     client.send(&request.to_string()).await.unwrap();
+    /// #     let response = client.receive().await.unwrap();
+    /// #     serde_json::from_str::<serde_json::Value>(&response).unwrap()["result"].take()
+    /// # };
+    /// # let task = request("tools/call", json!({"name": "order", "arguments": {"part": "axle"}})).await;
+    /// # let id = task["taskId"].as_str().unwrap();
+    /// # delivered(&server, id).await?;
+    /// # let task = request("tasks/get", json!({"taskId": id})).await;
+    /// # assert_eq!(task["result"]["content"][0]["text"], "delivered", "{task}");
+    /// # Ok(())
+    /// # }
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the client does not support tasks, if this call is a task already, and if the task cannot be
-    /// stored. Tools that create tasks should be [`required`](crate::tasks::TaskOptions::required) and
-    /// [`on_demand`](crate::tasks::TaskOptions::on_demand).
+    /// Returns an error if the client does not support tasks, and if the task cannot be stored. Tools that create tasks
+    /// should be [`required`](crate::tasks::TaskOptions::required). With
+    /// [`on_demand`](crate::tasks::TaskOptions::on_demand), the errors of a handler before this call are those of the
+    /// call, for 2026-07-28 clients.
     pub async fn create_task(&self) -> Result<ServerTask, Error> {
         let (runtime, tool) = self.task_tool()?;
-        if self.scope().task.get().is_some() {
-            return Err(
-                ErrorObject::internal("the call is a task already; return its result").into(),
-            );
+        if let Some(task) = self.scope().task.get() {
+            return Ok(ServerTask::of(task.running()));
         }
         let name = &tool.descriptor.name;
         client_tasks(self)?.check(self.version(), name, TaskSupport::Required)?;
         let default = TaskOptions::default();
         let options = tool.task.as_ref().unwrap_or(&default);
+        if matches!(options.start, TaskStart::After(_)) {
+            // The call becomes a task by itself when its time is over. There must not be a second one then.
+            let task = detach(runtime, self, tool, options).await?;
+            return Ok(ServerTask::of(&task));
+        }
         let new = new_task(self, tool, options, false);
         let stored = runtime.create(new, false).await?;
         Ok(ServerTask::new(runtime, &stored))
@@ -147,9 +196,15 @@ pub(crate) async fn detach(
     context: &RequestContext,
     tool: &ToolEntry,
     options: &TaskOptions,
-) -> Result<(), ErrorObject> {
-    let mut journal = TaskJournal::default();
+) -> Result<Arc<RunningTask>, ErrorObject> {
     let scope = context.scope();
+    let Some(_starting) = scope.task.start() else {
+        return Err(ErrorObject::internal(
+            "the handler starts its task twice at the same time; start it once",
+        ));
+    };
+    let permit = runtime.reserve()?;
+    let mut journal = TaskJournal::default();
     scope
         .round
         .in_journal(|values| journal.set_values(values, author_state(context)));
@@ -162,7 +217,7 @@ pub(crate) async fn detach(
         }
         error
     })?;
-    let task = RunningTask::new(runtime, &stored, None);
-    scope.task.set(Arc::new(TaskOfHandler(task)));
-    Ok(())
+    let task = RunningTask::of_call(runtime, DetachedCall { stored, permit });
+    scope.task.set(Arc::new(TaskOfHandler(Arc::clone(&task))));
+    Ok(task)
 }

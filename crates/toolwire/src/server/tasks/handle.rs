@@ -17,13 +17,14 @@ use crate::server::request::Exchange;
 use crate::server::result_meta::remove_forbidden_meta;
 use crate::server::tasks::ending::{Ending, bounded_message, now_ms};
 use crate::server::tasks::open_requests::{open_requests, set_open_requests};
+use crate::server::tasks::running::RunningTask;
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
 use crate::server::tasks::wire::{self, visible};
 use crate::store::StoredTask;
 
 /// A task of this server, for code outside of its handler: a webhook, a queue consumer.
 ///
-/// [`RequestContext::create_task`](crate::RequestContext::create_task) creates a task that only such code ends.
+/// [`RequestContext::create_task`](crate::RequestContext::create_task) returns a task that only such code ends.
 /// [`Server::task`] finds one by its id. Dropping the handle changes nothing.
 #[derive(Clone)]
 pub struct ServerTask {
@@ -38,6 +39,15 @@ impl ServerTask {
             runtime: Arc::clone(runtime),
             id: stored.id.clone(),
             principal: stored.principal.clone(),
+        }
+    }
+
+    /// Returns the task of a handler that runs in this process.
+    pub(crate) fn of(task: &RunningTask) -> Self {
+        Self {
+            runtime: Arc::clone(&task.runtime),
+            id: task.id.clone(),
+            principal: task.principal.clone(),
         }
     }
 
@@ -69,12 +79,6 @@ impl ServerTask {
         let stored = self.runtime.load(&self.id, &self.principal).await?;
         let version = stored.ok_or_else(gone)?.record.version;
         let result = server.snapshot().write(result, version)?;
-        if result.get().len() > limit {
-            return Err(ErrorObject::internal(format!(
-                "the result of the task has more than {limit} bytes"
-            ))
-            .into());
-        }
         self.end(Ending::Result { result, is_error }).await
     }
 
@@ -188,7 +192,12 @@ impl ServerTask {
 
     /// Encodes the task as the response of the call that created it.
     pub(crate) fn respond<'a>(&'a self, exchange: &'a Exchange) -> BoxFuture<'a, Outcome> {
-        (self.runtime.respond_with_task)(&self.runtime, &self.id, &self.principal, exchange)
+        (self.runtime.functions.respond_with_task)(
+            &self.runtime,
+            &self.id,
+            &self.principal,
+            exchange,
+        )
     }
 
     async fn put_input_request(&self, ask: &PendingAsk) -> Result<String, Error> {

@@ -56,6 +56,8 @@ enum RunEnd {
     Ended(Ending),
     /// The handler waits at an input request, and is started again when the response arrives.
     Parked,
+    /// The handler left the end of the task to another system.
+    LeftToOtherSystem,
     /// Another request ended the task, or another worker has it. Nothing more is written.
     TakenAway,
     /// The life of the task is over.
@@ -110,6 +112,7 @@ async fn finish(task: &RunningTask, tool: &ToolEntry, end: RunEnd) {
     let written = match end {
         RunEnd::TakenAway => return,
         RunEnd::Ended(ending) => end_task(task, ending).await,
+        RunEnd::LeftToOtherSystem => leave_to_other_system(task).await,
         RunEnd::Expired => end_task(task, Ending::expired()).await,
         RunEnd::Parked => {
             hand_over(task).await;
@@ -293,6 +296,9 @@ async fn run_handler(
             Ok(ToolResponse::Text(text)) => {
                 let result = CallToolResult::text(text);
                 return boxed_cold(|| complete(tool, &context, result)).await;
+            }
+            Ok(ToolResponse::Task(returned)) if returned.id() == task.id => {
+                return RunEnd::LeftToOtherSystem;
             }
             Ok(ToolResponse::Task(_)) => {
                 return RunEnd::Ended(Ending::Failed(ErrorObject::internal(
