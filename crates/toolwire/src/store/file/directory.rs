@@ -217,9 +217,27 @@ fn create_private(path: &Path) -> io::Result<()> {
 
         builder.mode(0o700);
     }
+    let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
     builder.create(path)?;
+    for directory in new {
+        sync_parent(directory)?;
+    }
     #[cfg(unix)]
     restrict(path)?;
+    Ok(())
+}
+
+/// Waits until the entry of a new directory is on the disk.
+#[cfg(unix)]
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Does nothing, because other systems cannot open a directory like a file.
+#[cfg(not(unix))]
+fn sync_parent(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -58,6 +58,16 @@ struct FileStamp {
     length: u64,
 }
 
+/// The outcome of a change of a header in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overwritten {
+    Done,
+    /// The task does not exist, or the change does not apply to it.
+    NotApplicable,
+    /// The file has to be replaced.
+    NotPossible,
+}
+
 impl IndexedFile {
     /// Returns `true` if the file has not changed since it was read.
     fn is_current(&self, stamp: &FileStamp) -> bool {
@@ -128,6 +138,34 @@ impl TaskFiles {
         Ok(())
     }
 
+    /// Changes the header of a task in its file, without a new file. The bytes that change are digits of a time, so a
+    /// file that is read at the same time is valid.
+    pub(super) fn overwrite_header(
+        &mut self,
+        _lock: &ProcessLock,
+        name: &str,
+        change: impl Fn(&TaskHeader) -> Option<TaskHeader>,
+    ) -> io::Result<Overwritten> {
+        let Some(before) = self.directory.header(name)? else {
+            return Ok(Overwritten::NotApplicable);
+        };
+        let Some(after) = change(&before) else {
+            return Ok(Overwritten::NotApplicable);
+        };
+        self.count_change()?;
+        let path = self.directory.task_path(name);
+        if !after.overwrite(&before, &path)? {
+            return Ok(Overwritten::NotPossible);
+        }
+        let file = IndexedFile {
+            stamp: stamp(&fs::metadata(&path)?)?,
+            read_at: SystemTime::now(),
+            header: Some(after),
+        };
+        self.index.insert(name.to_owned(), file);
+        Ok(Overwritten::Done)
+    }
+
     /// Reads the header of a task.
     pub(super) fn header(&self, _lock: &ProcessLock, name: &str) -> io::Result<Option<TaskHeader>> {
         self.directory.header(name)
@@ -162,6 +200,12 @@ impl TaskFiles {
         }
         self.index.remove(name);
         Ok(())
+    }
+
+    /// Returns `true` if the index has tasks that have expired.
+    pub(super) fn has_expired(&self, now_ms: u64) -> bool {
+        let mut headers = self.index.values().filter_map(|file| file.header.as_ref());
+        headers.any(|header| header.is_expired(now_ms))
     }
 
     /// Removes some of the expired tasks.

@@ -9,7 +9,7 @@
 //! only if the task is used.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,11 +142,42 @@ impl TaskHeader {
         stored
     }
 
+    /// Returns the first line of the file.
+    fn line(&self) -> io::Result<Vec<u8>> {
+        let mut line = HEADER_START.to_vec();
+        serde_json::to_writer(&mut line, self)?;
+        line.extend_from_slice(HEADER_END);
+        Ok(line)
+    }
+
+    /// Overwrites the header `before` in its file with this one. Returns `false` and changes nothing if this is not
+    /// possible, because the lines have different lengths, or because another version wrote the file. The caller has
+    /// the lock between processes.
+    pub(super) fn overwrite(&self, before: &Self, path: &Path) -> io::Result<bool> {
+        let (old, new) = (before.line()?, self.line()?);
+        if old.len() != new.len() {
+            return Ok(false);
+        }
+        let mut file = File::options().read(true).write(true).open(path)?;
+        let mut line = vec![0; old.len()];
+        file.read_exact(&mut line)?;
+        if line != old {
+            return Ok(false);
+        }
+        let differs = |at: &usize| old[*at] != new[*at];
+        if let (Some(first), Some(last)) = (
+            (0..old.len()).find(differs),
+            (0..old.len()).rev().find(differs),
+        ) {
+            file.seek(SeekFrom::Start(first as u64))?;
+            file.write_all(&new[first..=last])?;
+        }
+        Ok(true)
+    }
+
     /// Writes a file with this header and a record.
     pub(super) fn write(&self, record: &[u8], file: &mut impl Write) -> io::Result<()> {
-        let mut start = HEADER_START.to_vec();
-        serde_json::to_writer(&mut start, self)?;
-        start.extend_from_slice(HEADER_END);
+        let mut start = self.line()?;
         start.extend_from_slice(RECORD_START);
         file.write_all(&start)?;
         file.write_all(record)?;

@@ -2,7 +2,8 @@
 //!
 //! Each task has one file. A change writes a new file, waits until it is on the disk, and renames it over the old one. So
 //! a file is always complete, whenever a process is killed. A call that returned has an effect that also survives a power
-//! failure, as far as the file system keeps its promises. Only a renewed lease may be lost.
+//! failure, as far as the file system keeps its promises. Only a renewed lease may be lost: a renewal overwrites the digits
+//! of its end in the file and does not wait for the disk, because a task has a renewal every few seconds.
 //!
 //! Files are written before the lock between the processes is taken. Under the lock, a call only compares the header of
 //! the task with the one that it has read before, and renames its file. If the header has changed, the call starts again.
@@ -29,7 +30,7 @@ use crate::store::file::change::{
     ChangedTask, FileCallError, NewRecord, Preparation, PreparedChange, encode, load,
 };
 use crate::store::file::directory::TaskDirectory;
-use crate::store::file::files::{LOCK_TIMEOUT, TaskFiles};
+use crate::store::file::files::{LOCK_TIMEOUT, Overwritten, TaskFiles};
 use crate::store::file::format::{FileLease, TaskHeader};
 use crate::store::file::names::task_file_name;
 use crate::store::file::process_lock::ProcessLock;
@@ -191,11 +192,42 @@ impl FileTaskStore {
         let now_ms = now_ms();
         let owner = worker.id.clone();
         let lease = duration.map(|duration| FileLease::new(worker, duration, now_ms));
-        let changed = self.change(name, NewRecord::Unchanged, now_ms, move |header| {
+        let change = move |header: &TaskHeader| {
             let is_holder = header.lease_holder() == Some(&*owner) && !header.is_expired(now_ms);
             is_holder.then(|| header.with_lease(lease.clone()))
-        });
+        };
+        if duration.is_some() {
+            let (name, change) = (name.clone(), change.clone());
+            let overwritten =
+                self.locked(move |files, lock| Ok(files.overwrite_header(lock, &name, change)?));
+            match overwritten.await? {
+                Overwritten::Done => return Ok(true),
+                Overwritten::NotApplicable => return Ok(false),
+                // The new header does not have the length of the old one.
+                Overwritten::NotPossible => {}
+            }
+        }
+        let changed = self.change(name, NewRecord::Unchanged, now_ms, change);
         Ok(changed.await?.is_some())
+    }
+}
+
+impl FileTaskStore {
+    /// Gives one task to a worker. Returns `None` if the worker cannot claim it any more.
+    async fn claim_one(
+        &self,
+        name: String,
+        worker: &Worker,
+        lease: Duration,
+        now_ms: u64,
+    ) -> Result<Option<StoredTask>, StoreError> {
+        let tools = worker.tools.clone();
+        let lease = FileLease::new(worker, lease, now_ms);
+        let changed = self.change(name, NewRecord::Decoded, now_ms, move |header| {
+            let is_claimable = header.is_claimable(&tools, now_ms);
+            is_claimable.then(|| header.with_lease(Some(lease.clone())))
+        });
+        Ok(changed.await?.and_then(|changed| changed.stored(now_ms)))
     }
 }
 
@@ -352,6 +384,10 @@ impl TaskStore for FileTaskStore {
             let tools = worker.tools.clone();
             let names = self.with_files(move |files| {
                 files.refresh()?;
+                if files.has_expired(now_ms) {
+                    let lock = files.lock()?;
+                    files.remove_expired(&lock, now_ms)?;
+                }
                 Ok(files.claimable(&tools, now_ms))
             });
             let mut claimed = Vec::new();
@@ -359,20 +395,21 @@ impl TaskStore for FileTaskStore {
                 if claimed.len() >= limit {
                     break;
                 }
-                let tools = worker.tools.clone();
-                let lease = FileLease::new(worker, lease, now_ms);
-                let changed = self.change(name, NewRecord::Decoded, now_ms, move |header| {
-                    let is_claimable = header.is_claimable(&tools, now_ms);
-                    is_claimable.then(|| header.with_lease(Some(lease.clone())))
-                });
-                // Another worker may have claimed the task since.
-                let Some(changed) = changed.await? else {
-                    continue;
-                };
-                claimed.extend(changed.stored(now_ms));
+                match self.claim_one(name, worker, lease, now_ms).await {
+                    // Another worker may have claimed the task since.
+                    Ok(task) => claimed.extend(task),
+                    Err(error) if claimed.is_empty() => return Err(error),
+                    Err(error) => {
+                        // The worker has the lease of these tasks. Without it, they would wait until the lease ends.
+                        tracing::warn!(%error, "not all waiting tasks could be claimed");
+                        break;
+                    }
+                }
             }
-            if !claimed.is_empty() {
-                self.sync().await?;
+            if !claimed.is_empty()
+                && let Err(error) = self.sync().await
+            {
+                tracing::warn!(%error, "claimed tasks may be claimed again after a power failure");
             }
             Ok(claimed)
         })

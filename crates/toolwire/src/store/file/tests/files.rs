@@ -188,3 +188,49 @@ mod on_unix {
         scratch.open();
     }
 }
+
+#[tokio::test]
+async fn renewal_overwrites_the_end_of_the_lease() {
+    let scratch = Scratch::new();
+    let (store, other) = (scratch.open(), scratch.open());
+    let worker = Worker::new("worker", ["render"]);
+    let owner = Principal::anonymous();
+    let lease = Some((&worker, Duration::from_secs(1)));
+    store.create("a", &owner, record(), lease).await.unwrap();
+    let read = || fs::read(scratch.task("a")).unwrap();
+    let before = read();
+    // An open file shows whether the file was replaced.
+    let mut open = fs::File::open(scratch.task("a")).unwrap();
+    assert!(other.renew("a", &worker, LEASE).await.unwrap());
+    let after = read();
+    assert_ne!(before, after);
+    assert_eq!(before.len(), after.len());
+    let mut content = Vec::new();
+    std::io::Read::read_to_end(&mut open, &mut content).unwrap();
+    assert_eq!(content, after, "the file is the same one");
+    for store in [&store, &other] {
+        let task = store.load("a", &owner).await.unwrap().unwrap();
+        assert_eq!((task.owner.as_deref(), task.revision), (Some("worker"), 1));
+        let thief = Worker::new("thief", ["render"]);
+        assert!(store.claim(&thief, LEASE, 1).await.unwrap().is_empty());
+    }
+    // The digits of this end need more space, so the file is replaced.
+    assert!(store.renew("a", &worker, Duration::MAX).await.unwrap());
+    assert_ne!(read().len(), after.len());
+    assert!(other.renew("a", &worker, LEASE).await.unwrap());
+    assert_eq!(read().len(), after.len());
+}
+
+#[tokio::test]
+async fn claim_removes_expired_tasks() {
+    let scratch = Scratch::new();
+    let store = scratch.open();
+    let mut expired = record();
+    expired.expires_at_ms = Some(1);
+    let owner = Principal::anonymous();
+    store.create("a", &owner, expired, None).await.unwrap();
+    assert!(scratch.task("a").exists());
+    let worker = Worker::new("worker", ["other"]);
+    assert!(store.claim(&worker, LEASE, 1).await.unwrap().is_empty());
+    assert!(!scratch.task("a").exists());
+}
