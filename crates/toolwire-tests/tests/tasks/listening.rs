@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::sync::Notify;
-use toolwire::tasks::TaskOptions;
-use toolwire::{Elicit, Error, RequestContext};
-use toolwire_tests::peer::{Peer, modern, plain};
+use toolwire::tasks::{ServerTask, TaskOptions};
+use toolwire::transport::Limits;
+use toolwire::{CallToolResult, Elicit, Error, RequestContext, Server};
+use toolwire_tests::peer::{Peer, modern, plain, within};
 
 use crate::peer::{accept, request, server, start, update, wait_for};
 
@@ -86,4 +88,109 @@ async fn stream_of_tasks_needs_the_declaration() {
     let params = json!({"notifications": {"taskIds": ["t"]}});
     let undeclared = modern("listen", "subscriptions/listen", params);
     peer.error_of(undeclared, -32021).await;
+}
+
+#[tokio::test]
+async fn change_that_clients_do_not_see_is_not_reported() {
+    let release = Arc::new(Notify::new());
+    let tool = {
+        let release = Arc::clone(&release);
+        plain("stores", move |ctx: RequestContext| {
+            let release = Arc::clone(&release);
+            async move {
+                release.notified().await;
+                for key in ["a", "b", "c"] {
+                    let _stored: u8 = ctx.once(key, async { 1 }).await?;
+                    for _ in 0..20 {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                Ok::<_, Error>("done")
+            }
+        })
+    };
+    let server = server().tool(tool.with_task(TaskOptions::new()));
+    let mut peer = Peer::connect(&server);
+    let id = start(&mut peer, "stores", json!({})).await;
+    peer.send(listen(&[&id])).await;
+    next(&mut peer, "notifications/subscriptions/acknowledged").await;
+    let task = next(&mut peer, "notifications/tasks").await;
+    assert_eq!(task["status"], "working");
+    release.notify_one();
+    let task = next(&mut peer, "notifications/tasks").await;
+    assert_eq!(task["status"], "completed", "{task}");
+}
+
+/// A server with a task that other code changes.
+async fn waiting_task() -> (Server, ServerTask) {
+    let tool = plain("waits", |_: RequestContext| {
+        std::future::pending::<String>()
+    });
+    let server = server().tool(tool.with_task(TaskOptions::new()));
+    let id = start(&mut Peer::connect(&server), "waits", json!({})).await;
+    let task = server.task(&id).await.unwrap();
+    (server, task.expect("the task exists"))
+}
+
+#[tokio::test]
+async fn new_status_message_is_reported() {
+    let (server, task) = waiting_task().await;
+    let mut peer = Peer::connect(&server);
+    peer.send(listen(&[task.id()])).await;
+    next(&mut peer, "notifications/subscriptions/acknowledged").await;
+    let shown = next(&mut peer, "notifications/tasks").await;
+    assert_eq!(shown.get("statusMessage"), None, "{shown}");
+    for message in ["half", "nearly there"] {
+        task.set_status_message(message).await.unwrap();
+        let shown = next(&mut peer, "notifications/tasks").await;
+        assert_eq!(shown["status"], "working", "{shown}");
+        assert_eq!(shown["statusMessage"], message, "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn slow_reader_gets_the_latest_state_and_the_end() {
+    /// How often the status message changes, and its size. All of them together exceed the buffer of the client.
+    const CHANGES: usize = 200;
+    const BYTES: usize = 1000;
+
+    let (server, task) = waiting_task().await;
+    let (client_end, server_end) = tokio::io::duplex(4 * BYTES);
+    let (reader, writer) = tokio::io::split(server_end);
+    tokio::spawn(async move { server.serve_io(reader, writer, Limits::default()).await });
+    let (reader, mut writer) = tokio::io::split(client_end);
+    let mut lines = BufReader::new(reader).lines();
+    let mut receive = async || -> Value {
+        let line = within(lines.next_line()).await.unwrap();
+        serde_json::from_str(&line.expect("the stream is open")).unwrap()
+    };
+    let message = format!("{}\n", listen(&[task.id()]));
+    writer.write_all(message.as_bytes()).await.unwrap();
+    let acknowledged = receive().await;
+    let method = "notifications/subscriptions/acknowledged";
+    assert_eq!(acknowledged["method"], method, "{acknowledged}");
+    assert_eq!(receive().await["params"]["status"], "working");
+    for number in 0..CHANGES {
+        let message = format!("{number:0BYTES$}");
+        task.set_status_message(message).await.unwrap();
+        // The stream gets each change, as far as the client reads.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let result = CallToolResult::text("done");
+    assert!(task.complete(result).await.unwrap());
+    let mut numbers = Vec::new();
+    loop {
+        let shown = receive().await["params"].take();
+        let message = shown["statusMessage"].as_str().unwrap_or_default();
+        if shown["status"] == "completed" {
+            assert_eq!(message.parse(), Ok(CHANGES - 1), "the last message");
+            assert_eq!(shown["result"]["content"][0]["text"], "done", "{shown}");
+            break;
+        }
+        numbers.push(message.parse::<usize>().unwrap());
+    }
+    assert!(numbers.is_sorted(), "{numbers:?}");
+    assert!(!numbers.is_empty() && numbers.len() < 20, "{numbers:?}");
 }

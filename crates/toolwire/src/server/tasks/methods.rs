@@ -142,8 +142,9 @@ pub(crate) async fn accept_responses(
             set_open_requests(record, &open)?;
             if open.is_empty() {
                 record.status = TaskStatus::Working;
-                // A task that another system ends has no handler.
-                record.runnable = record.restartable;
+                // A handler that waited is started again. The record of one that works does not change, and a task that
+                // another system ends has no handler.
+                record.runnable |= record.restartable;
             }
             runtime.set_journal(stored, record, &journal)?;
             Ok(RecordChange::Write)
@@ -194,7 +195,7 @@ async fn result(exchange: &Exchange) -> Outcome {
         let open = open_requests(&record)?;
         let input_request = open.iter().find(|(key, _)| !asked.contains(*key));
         let Some((key, input_request)) = input_request else {
-            watch.changed().await;
+            watch.changed_or_ended(&stored).await;
             continue;
         };
         asked.insert(key.to_owned());
@@ -216,13 +217,12 @@ async fn until_closed(exchange: &Exchange, runtime: &TaskRuntime, id: &str, key:
     loop {
         match runtime.load(id, &caller(exchange)).await {
             Ok(Some(stored)) => match open_requests(&visible(&stored)) {
-                Ok(open) if open.get(key).is_some() => {}
+                Ok(open) if open.get(key).is_some() => watch.changed_or_ended(&stored).await,
                 _ => return,
             },
             Ok(None) => return,
-            Err(_) => {}
+            Err(_) => watch.changed().await,
         }
-        watch.changed().await;
     }
 }
 

@@ -24,7 +24,7 @@ use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::{RecordPart, RecordSeal, TaskCall, TaskJournal};
 use crate::server::tasks::registrations::{RunPermit, RunningTasks};
 use crate::server::tasks::waiting::WaitingHandlers;
-use crate::server::tasks::wire::core_task;
+use crate::server::tasks::wire::{core_task, end_of_life};
 use crate::server::tool::ToolEntry;
 use crate::server::{Server, ServerInner};
 use crate::store::{StoreError, StoredTask, TaskRecord, Worker};
@@ -414,6 +414,15 @@ pub(crate) struct TaskWatch {
 }
 
 impl TaskWatch {
+    /// Waits for the next change of a task, or until its life ends.
+    pub(crate) async fn changed_or_ended(&mut self, stored: &StoredTask) {
+        match end_of_life(stored) {
+            // An error means that the life has ended.
+            Some(end) => drop(tokio::time::timeout_at(end, self.changed()).await),
+            None => self.changed().await,
+        }
+    }
+
     /// Waits for the next change. With a store that other processes change, it also returns from time to time without
     /// one: at first often, then more rarely.
     pub(crate) async fn changed(&mut self) {

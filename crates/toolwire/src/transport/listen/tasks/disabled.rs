@@ -21,13 +21,14 @@ impl TaskFeed {
         false
     }
 
-    /// Returns the filter unchanged, because no feed is needed.
+    /// Returns the filter without tasks, because no feed can start.
     pub(in crate::transport::listen) fn start(
         _: &Arc<ListenState>,
         _: &Server,
-        accepted: SubscriptionFilter,
+        mut accepted: SubscriptionFilter,
         _: Principal,
     ) -> Result<RunningFeed, SubscriptionFilter> {
+        accepted.task_ids = None;
         Err(accepted)
     }
 }

@@ -4,21 +4,26 @@
 //! a slow client gets the latest state, and always the final one.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use toolwire_types::SubscriptionFilter;
+use tokio::time::Instant;
+use toolwire_types::{RawJson, SubscriptionFilter};
 
 use crate::engine::Principal;
 use crate::server::Server;
-use crate::server::tasks::{TaskRuntime, notification};
+use crate::server::tasks::{TaskRuntime, end_of_life, notification, visible};
 use crate::sync::lock;
 use crate::transport::listen::ListenState;
 
 /// How often the feed looks whether a client that does not read has begun to read.
 const FULL_QUEUE_PAUSE: Duration = Duration::from_millis(50);
+
+/// When the feed looks again at a task that it could not load.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The changes of the tasks of one stream that were not sent yet.
 #[derive(Debug, Default)]
@@ -50,7 +55,7 @@ impl TaskFeed {
     pub(in crate::transport::listen) fn start(
         stream: &Arc<ListenState>,
         server: &Server,
-        accepted: SubscriptionFilter,
+        mut accepted: SubscriptionFilter,
         principal: Principal,
     ) -> Result<RunningFeed, SubscriptionFilter> {
         let has_tasks = accepted
@@ -58,6 +63,10 @@ impl TaskFeed {
             .as_ref()
             .is_some_and(|ids| !ids.is_empty());
         let runtime = server.snapshot().tasks.clone();
+        if runtime.is_none() {
+            // Changes of the tasks of mounted servers are not announced.
+            accepted.task_ids = None;
+        }
         let Some(runtime) = runtime.filter(|_| has_tasks) else {
             return Err(accepted);
         };
@@ -66,21 +75,22 @@ impl TaskFeed {
             runtime,
             principal,
             sent: HashMap::new(),
+            hasher: RandomState::new(),
         };
         let running = tokio::spawn(feed.run(accepted));
         Ok(RunningFeed(running.abort_handle()))
     }
 
     /// Waits for a changed task. Returns `None` when the time is over.
-    async fn next(&self, timeout: Option<Duration>) -> Option<String> {
+    async fn next(&self, deadline: Option<Instant>) -> Option<String> {
         loop {
             if let Some(id) = lock(&self.changed).pop_first() {
                 return Some(id);
             }
-            match timeout {
+            match deadline {
                 None => self.ready.notified().await,
-                Some(timeout) => {
-                    let waited = tokio::time::timeout(timeout, self.ready.notified());
+                Some(deadline) => {
+                    let waited = tokio::time::timeout_at(deadline, self.ready.notified());
                     waited.await.ok()?;
                 }
             }
@@ -92,8 +102,17 @@ struct Feed {
     stream: Weak<ListenState>,
     runtime: Arc<TaskRuntime>,
     principal: Principal,
-    /// The revision of each task that was sent last.
-    sent: HashMap<String, u64>,
+    /// What was sent last of each task.
+    sent: HashMap<String, SentTask>,
+    hasher: RandomState,
+}
+
+#[derive(Default)]
+struct SentTask {
+    /// The hash of the last notification.
+    content: Option<u64>,
+    /// When the feed looks at the task again, because nothing reports the end of its life.
+    look_at: Option<Instant>,
 }
 
 impl Feed {
@@ -123,8 +142,12 @@ impl Feed {
             let Some(stream) = self.stream.upgrade() else {
                 return;
             };
-            match stream.tasks.next(interval).await {
-                Some(id) => self.send(&stream, &id).await,
+            let poll = interval.map(|interval| Instant::now() + interval);
+            let looks = self.sent.values().filter_map(|sent| sent.look_at);
+            match stream.tasks.next(looks.chain(poll).min()).await {
+                Some(id) if known.contains(&id) => self.send(&stream, &id).await,
+                // The acknowledgement did not name the task.
+                Some(_) => {}
                 None => {
                     for id in &known {
                         self.send(&stream, id).await;
@@ -139,15 +162,29 @@ impl Feed {
         while stream.out.is_full() {
             tokio::time::sleep(FULL_QUEUE_PAUSE).await;
         }
-        let Ok(Some(stored)) = self.runtime.load(id, &self.principal).await else {
+        let loaded = self.runtime.load(id, &self.principal).await;
+        let sent = self.sent.entry(id.to_owned()).or_default();
+        let stored = match loaded {
+            Ok(Some(stored)) => stored,
+            Ok(None) => {
+                sent.look_at = None;
+                return;
+            }
+            Err(_) => {
+                sent.look_at = Some(Instant::now() + RETRY_PAUSE);
+                return;
+            }
+        };
+        // The notification of a final task is the last one.
+        sent.look_at = end_of_life(&stored).filter(|_| !visible(&stored).is_final());
+        let Some(changed) = notification(&stored) else {
             return;
         };
-        if self.sent.get(id) == Some(&stored.revision) {
-            return;
-        }
-        if let Some(changed) = notification(&stored) {
+        let text = changed.params.as_ref().map(RawJson::get);
+        let content = Some(self.hasher.hash_one(text));
+        if sent.content != content {
+            sent.content = content;
             stream.send_task(id, changed);
-            self.sent.insert(id.to_owned(), stored.revision);
         }
     }
 }
