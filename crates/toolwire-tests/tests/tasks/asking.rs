@@ -154,6 +154,26 @@ async fn another_input_request_under_the_same_key_gets_another_key() {
     assert_eq!(runs.load(Ordering::SeqCst), 3);
 }
 
+#[tokio::test]
+async fn one_run_uses_a_key_for_one_text() {
+    let tool = plain("asks", |ctx: RequestContext| async move {
+        let first: Sure = ctx.ask("sure", "Publish?").await?;
+        let second: Sure = ctx.ask("sure", "Really publish?").await?;
+        Ok::<_, Error>((first.sure && second.sure).to_string())
+    });
+    let mut peer = Peer::connect(&server().tool(tool.with_task(TaskOptions::new())));
+    let id = start(&mut peer, "asks", json!({})).await;
+    wait_for(&mut peer, &id, "input_required").await;
+    peer.result_of(update(&id, "sure", accept(json!({"sure": true}))))
+        .await;
+    let task = wait_for(&mut peer, &id, "failed").await;
+    let message = task["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains(r#"key "sure" is used for two"#),
+        "{message}"
+    );
+}
+
 /// Reports the end of a run, completed or dropped.
 struct RunEnd(UnboundedSender<()>);
 
@@ -162,6 +182,46 @@ impl Drop for RunEnd {
         // Fails if the test has ended.
         let _ = self.0.send(());
     }
+}
+
+#[tokio::test]
+async fn another_text_after_a_restart_is_another_input_request() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&runs);
+    let (ended, mut ends) = unbounded_channel();
+    // The text of the input request depends on the run, which the rule for handlers forbids.
+    let tool = plain("asks", move |ctx: RequestContext| {
+        let run = counter.fetch_add(1, Ordering::SeqCst);
+        let end = RunEnd(ended.clone());
+        async move {
+            let _end = end;
+            let text = if run == 0 {
+                "Publish?"
+            } else {
+                "Really publish?"
+            };
+            let sure: Sure = ctx.ask("sure", text).await?;
+            Ok::<_, Error>(sure.sure.to_string())
+        }
+    });
+    let tasks = Tasks::in_memory().with_park_after(Duration::ZERO);
+    let server = toolwire_tests::peer::server()
+        .with_tasks(tasks)
+        .tool(tool.with_task(TaskOptions::new()));
+    let mut peer = Peer::connect(&server);
+    let id = start(&mut peer, "asks", json!({})).await;
+    wait_for(&mut peer, &id, "input_required").await;
+    within(ends.recv()).await.expect("the first run ends");
+    peer.result_of(update(&id, "sure", accept(json!({"sure": false}))))
+        .await;
+    let task = wait_for(&mut peer, &id, "input_required").await;
+    let open = task["inputRequests"].as_object().unwrap();
+    assert_eq!(open.keys().collect::<Vec<_>>(), ["sure~2"], "{task}");
+    assert_eq!(open["sure~2"]["params"]["message"], "Really publish?");
+    peer.result_of(update(&id, "sure~2", accept(json!({"sure": true}))))
+        .await;
+    let task = wait_for(&mut peer, &id, "completed").await;
+    assert_eq!(task["result"]["content"][0]["text"], "true", "{task}");
 }
 
 /// A server with the tool `publish`, which asks, and reports the end of each run and each effect.

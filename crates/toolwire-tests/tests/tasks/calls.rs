@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolwire::tasks::TaskOptions;
+use toolwire::tasks::{TaskOptions, Tasks};
+use toolwire::transport::Limits;
 use toolwire::{CallToolResult, ErrorObject, RequestContext, ToolError};
 use toolwire_tests::peer::{Peer, call as plain_call, legacy, modern, plain, text};
 
@@ -87,6 +88,27 @@ async fn required_task_is_rejected_before_the_handler_runs() {
         peer.initialize(version).await;
         let request = legacy(1, "tools/call", params.clone());
         peer.error_of(request, -32601).await;
+    }
+}
+
+#[tokio::test]
+async fn tool_that_requires_tasks_needs_a_server_with_tasks() {
+    let tool = |options| {
+        let tool = plain("render", |_: RequestContext| async { "done" });
+        toolwire_tests::peer::server().tool(tool.with_task(options))
+    };
+    let serve = async |server: toolwire::Server| {
+        let (reader, writer) = (tokio::io::empty(), tokio::io::sink());
+        server.serve_io(reader, writer, Limits::default()).await
+    };
+    let required = TaskOptions::new().required();
+    let error = serve(tool(required.clone())).await.unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("tool `render`"), "{error}");
+    assert!(error.contains("`Server::with_tasks`"), "{error}");
+    let with_tasks = tool(required).with_tasks(Tasks::in_memory());
+    for server in [tool(TaskOptions::new()), with_tasks] {
+        serve(server).await.unwrap();
     }
 }
 

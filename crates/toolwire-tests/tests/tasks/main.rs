@@ -18,6 +18,7 @@ mod nodes;
 mod outages;
 mod peer;
 mod principals;
+mod progress;
 mod shutdown;
 mod starting;
 mod status_notifications;
