@@ -3,9 +3,11 @@
 
 mod authorization;
 mod client;
+mod jobs;
 mod proxy;
 mod server;
 mod task_faults;
+mod task_workers;
 
 use std::path::{Path, PathBuf};
 

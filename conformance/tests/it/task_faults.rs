@@ -1,12 +1,17 @@
 //! Tasks in a directory whose server processes are killed and started again.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolwire::tasks::TaskStatus;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use toolwire::store::StoredTask;
+use toolwire::tasks::{FileTaskStore, TaskStatus, TaskStore as _};
 use toolwire::types::ElicitResult;
-use toolwire::{Called, Client, TaskHandle};
+use toolwire::{Called, Client, Principal, TaskHandle};
 use toolwire_conformance::Fixture;
 
 /// A directory with tasks, and the port of its server.
@@ -47,10 +52,37 @@ impl Service {
         let server = Fixture::start_with(binary, &arguments).await;
         server.unwrap_or_else(|problem| panic!("{problem}"))
     }
+
+    /// Returns all tasks in the directory.
+    async fn stored(&self) -> Vec<StoredTask> {
+        let store = FileTaskStore::open(&self.directory).expect("the directory of the server");
+        let stored = store.list(&Principal::anonymous(), None, 1000).await;
+        stored.expect("the directory is readable")
+    }
+
+    /// Waits until every task in the directory has ended.
+    async fn wait_for_ends(&self) {
+        let ended = async {
+            while !self
+                .stored()
+                .await
+                .iter()
+                .all(|task| task.record.is_final())
+            {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let ended = tokio::time::timeout(Duration::from_secs(60), ended).await;
+        ended.expect("no task works for ever");
+    }
+}
+
+fn accepted() -> ElicitResult {
+    ElicitResult::accept().with_content([("confirm", json!(true))])
 }
 
 async fn connect(server: &Fixture) -> Client {
-    let accept = |_| async { Ok(ElicitResult::accept().with_content([("confirm", json!(true))])) };
+    let accept = |_| async { Ok(accepted()) };
     let client = Client::builder("faults", "1.0.0")
         .with_tasks()
         .on_elicitation(accept);
@@ -100,21 +132,46 @@ async fn working_task_of_a_killed_process_fails_and_is_not_unknown() {
 }
 
 #[tokio::test]
-async fn waiting_task_of_a_killed_process_continues_with_the_answer() {
+async fn waiting_task_of_a_killed_process_continues_with_the_response() {
     let (service, server) = Service::start("waiting").await;
-    let client = connect(&server).await;
+    let (asked, restarted) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let respond = {
+        let (asked, restarted) = (Arc::clone(&asked), Arc::clone(&restarted));
+        move |_| {
+            let (asked, restarted) = (Arc::clone(&asked), Arc::clone(&restarted));
+            async move {
+                asked.notify_one();
+                restarted.notified().await;
+                Ok(accepted())
+            }
+        }
+    };
+    let client = Client::builder("faults", "1.0.0").with_tasks();
+    let client = client.on_elicitation(respond).connect(server.url()).await;
+    let client = client.expect("the server is reachable");
     let task = start(&client, "confirm_delete", json!({"filename": "a.txt"})).await;
-    wait_for(&task, TaskStatus::InputRequired).await;
+    let waiting = tokio::spawn({
+        let task = task.clone();
+        async move { task.wait().await }
+    });
+    let asked = tokio::time::timeout(Duration::from_secs(60), asked.notified());
+    asked.await.expect("the task asks in time");
     server.kill().await.expect("the server is killed");
     let server = service.restart().await;
-    // Another client continues with the id.
+    // The wait that began before sends the response to the new process.
+    restarted.notify_one();
+    let result = waiting.await.expect("no panic");
+    assert_eq!(
+        result.expect("the task completes").all_text(),
+        "deleted a.txt"
+    );
+    // Another client has the id only.
     let other = connect(&server).await;
-    let result = other
-        .task(task.id())
-        .wait()
-        .await
-        .expect("the task completes");
-    assert_eq!(result.all_text(), "deleted a.txt");
+    let result = other.task(task.id()).wait().await;
+    assert_eq!(
+        result.expect("the task is known").all_text(),
+        "deleted a.txt"
+    );
 }
 
 #[tokio::test]
@@ -168,6 +225,53 @@ async fn task_whose_id_was_sent_is_known_after_the_process_was_killed() {
         let task = client.task(&id).get().await;
         task.unwrap_or_else(|error| panic!("the task {id} is lost: {error}"));
     }
+    // Some of them have ids that were never sent.
+    service.wait_for_ends().await;
+}
+
+#[tokio::test]
+async fn task_whose_id_was_never_received_ends() {
+    let (service, server) = Service::start("unreceived").await;
+    let address = server.url().trim_start_matches("http://");
+    let (address, _) = address.split_once('/').expect("the URL has a path");
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "faults", "version": "1.0.0"},
+        "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+    });
+    let arguments = json!({"seconds": 600});
+    let params = json!({"name": "slow_compute", "arguments": arguments, "_meta": meta});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let body = call.to_string();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: tools/call\r\nMcp-Name: slow_compute\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut connection = TcpStream::connect(address)
+        .await
+        .expect("the server listens");
+    let sent = connection.write_all(request.as_bytes()).await;
+    sent.expect("the server reads");
+    // The response is never read.
+    let stored = async {
+        while service.stored().await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let stored = tokio::time::timeout(Duration::from_secs(60), stored).await;
+    stored.expect("the task is stored in time");
+    server.kill().await.expect("the server is killed");
+    let _server = service.restart().await;
+    service.wait_for_ends().await;
+    let stored = service.stored().await;
+    let [task] = stored.as_slice() else {
+        panic!("one call is one task: {stored:?}");
+    };
+    assert_eq!(task.record.status, TaskStatus::Failed);
+    let message = task.record.status_message.as_deref().unwrap_or_default();
+    assert!(message.contains("the server stopped"), "{message}");
 }
 
 #[tokio::test]

@@ -19,9 +19,11 @@ use std::error::Error;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Parser;
 use toolwire::Server;
+use toolwire::tasks::{FileTaskStore, Tasks};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 
 /// Serves the fixtures of the conformance suite at `http://127.0.0.1:<port>/mcp`.
@@ -33,13 +35,25 @@ struct Arguments {
     /// Stores tasks in this directory, so that they survive the process.
     #[arg(long)]
     task_store: Option<PathBuf>,
+    /// Only stores tasks. Workers run them.
+    #[arg(long, requires = "task_store")]
+    queued: bool,
+    /// Runs stored tasks instead of serving clients.
+    #[arg(long, requires = "task_store")]
+    worker: bool,
+    /// The lease of stored tasks in seconds, by default short so that tests of restarts are quick.
+    #[arg(long, default_value_t = 1)]
+    lease: u64,
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port));
-    let server = tasks::add_to(server_with_fixtures(), arguments.task_store.as_deref())?;
+    let server = tasks::add_to(server_with_fixtures(), open_tasks(&arguments)?);
+    if arguments.worker {
+        return Ok(server.serve_tasks(tasks::worker_options()).await?);
+    }
     let listener = HttpListener::bind(server, address, HttpOptions::new()).await?;
     // The parent process waits for this line and reads the port from it.
     let mut stdout = std::io::stdout();
@@ -47,6 +61,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     stdout.flush()?;
     listener.run().await?;
     Ok(())
+}
+
+/// Returns the tasks, which are in memory or in a directory.
+fn open_tasks(arguments: &Arguments) -> Result<Tasks, Box<dyn Error>> {
+    let Some(directory) = &arguments.task_store else {
+        return Ok(Tasks::in_memory());
+    };
+    let lease = Duration::from_secs(arguments.lease);
+    let tasks = Tasks::new(FileTaskStore::open(directory)?).with_lease(lease);
+    let is_queued = arguments.queued || arguments.worker;
+    Ok(if is_queued { tasks.queued() } else { tasks })
 }
 
 /// Returns the server with all fixtures. The first tool takes no arguments and succeeds, because the suite calls the

@@ -1,24 +1,26 @@
-//! Tools whose calls become tasks: those of the suite's scenarios, and three for tests of our own.
+//! Tools whose calls become tasks: those of the suite's scenarios, and others for tests of our own.
 
-use std::error::Error;
-use std::path::Path;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
-use toolwire::tasks::{FileTaskStore, Tasks};
+use toolwire::tasks::{TaskWorkerOptions, Tasks};
 use toolwire::types::InputRequests;
 use toolwire::{Elicit, ErrorObject, RequestContext, Server, ToolError, ToolResponse, ask, tool};
 
-/// The lease of durable tasks, short so that tests of restarts are quick.
-const LEASE: Duration = Duration::from_secs(1);
+/// The number of tasks that one worker runs, so small that several workers compete.
+const TASKS_OF_WORKER: usize = 4;
 
-/// Adds the tools, and tasks in memory or in a directory.
-pub(crate) fn add_to(server: Server, store: Option<&Path>) -> Result<Server, Box<dyn Error>> {
-    let tasks = match store {
-        Some(directory) => Tasks::new(FileTaskStore::open(directory)?).with_lease(LEASE),
-        None => Tasks::in_memory(),
-    };
-    Ok(server
+/// Returns the options of a worker process.
+pub(crate) fn worker_options() -> TaskWorkerOptions {
+    TaskWorkerOptions::new().with_max_running(TASKS_OF_WORKER)
+}
+
+/// Adds the tools and their tasks.
+pub(crate) fn add_to(server: Server, tasks: Tasks) -> Server {
+    server
         .with_tasks(tasks.with_poll_interval(Duration::from_millis(200)))
         .tool(greet)
         .tool(slow_compute)
@@ -30,7 +32,8 @@ pub(crate) fn add_to(server: Server, store: Option<&Path>) -> Result<Server, Box
         .tool(reask_job)
         .tool(panic_job)
         .tool(big_job)
-        .tool(resume_job))
+        .tool(resume_job)
+        .tool(append_job)
 }
 
 #[derive(Deserialize, Elicit)]
@@ -148,4 +151,34 @@ async fn resume_job(ctx: &RequestContext) -> Result<String, ToolError> {
         std::future::pending::<()>().await;
     }
     Ok(format!("process {first}"))
+}
+
+/// Appends lines to the file `lines` of a directory. Each line is an effect, and names the process that has written it.
+/// After each line, the job waits while the directory has a file `gate`.
+#[tool(task(resume))]
+async fn append_job(
+    ctx: &RequestContext,
+    directory: String,
+    name: String,
+    lines: u32,
+) -> Result<String, ToolError> {
+    let directory = PathBuf::from(directory);
+    for line in 0..lines {
+        // A process that is killed while an effect happens repeats it. A test that takes the lock first kills it before or
+        // after an effect.
+        let lock = File::create(directory.join("lock"))?;
+        let lock = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock)).await??;
+        let text = format!("{name} {line} {}\n", std::process::id());
+        let append = async {
+            let path = directory.join("lines");
+            let mut file = File::options().create(true).append(true).open(path)?;
+            Ok::<_, ToolError>(file.write_all(text.as_bytes())?)
+        };
+        ctx.try_once(format!("line {line}"), append).await?;
+        drop(lock);
+        while directory.join("gate").exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+    Ok(name)
 }
