@@ -101,14 +101,31 @@ pub async fn check_server_extensions(
     binary: &Path,
     results: &Path,
 ) -> Result<Verdict, Problem> {
-    let expected = suite.server_extensions().await?;
     let server = Fixture::start(binary).await?;
+    run_extensions(suite, server.url(), results).await
+}
+
+/// Starts the server `binary` behind the proxy of `command`, and runs the server scenarios of extensions with the proxy.
+///
+/// # Errors
+/// Returns the same errors as [`check_server`].
+pub async fn check_proxy_extensions(
+    suite: &Suite,
+    command: &Path,
+    binary: &Path,
+    results: &Path,
+) -> Result<Verdict, Problem> {
+    let server = Fixture::start(binary).await?;
+    let proxy = Fixture::start_proxy(command, server.url()).await?;
+    run_extensions(suite, proxy.url(), results).await
+}
+
+async fn run_extensions(suite: &Suite, url: &str, results: &Path) -> Result<Verdict, Problem> {
+    let expected = suite.server_extensions().await?;
     let mut outcomes = BTreeMap::new();
     for scenario in &expected {
         let results = results.join(scenario);
-        let checks = suite
-            .run_server_extension(server.url(), scenario, &results)
-            .await?;
+        let checks = suite.run_server_extension(url, scenario, &results).await?;
         outcomes.insert(scenario.clone(), checks);
     }
     Ok(Verdict::of(EXTENSIONS, &expected, &outcomes))

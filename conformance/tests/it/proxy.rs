@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolwire_conformance::check_proxy;
+use toolwire_conformance::{check_proxy, check_proxy_extensions};
 
 use crate::{assert_clean, results, suite};
 
@@ -37,4 +37,12 @@ async fn proxy_passes_every_server_scenario_of_2025_11_25() {
 #[tokio::test]
 async fn proxy_passes_every_server_scenario_of_2026_07_28() {
     check("2026-07-28").await;
+}
+
+#[tokio::test]
+async fn proxy_passes_every_server_scenario_of_extensions() {
+    let binary = Path::new(env!("CARGO_BIN_EXE_conformance-server"));
+    let (suite, command) = (suite(binary), toolwire(binary));
+    let results = results("proxy", "extensions");
+    assert_clean(check_proxy_extensions(&suite, &command, binary, &results).await);
 }
