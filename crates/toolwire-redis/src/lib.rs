@@ -108,7 +108,8 @@ use counters::CountedStore;
 use keys::Keys;
 use subscriber::Subscriber;
 use tokio::time::Instant;
-use toolwire::store::StoreError;
+use toolwire::KeyRing;
+use toolwire::store::{ClusterStores, StoreError};
 
 /// The future that the methods of a store return.
 type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -268,17 +269,19 @@ impl Redis {
     /// # Errors
     /// Returns an error if the engine is unavailable.
     pub async fn shared_key(&self) -> Result<[u8; 32], StoreError> {
-        let mut key = [0; 32];
-        getrandom::fill(&mut key)
-            .map_err(|error| StoreError::unavailable(format!("no random bytes: {error}")))?;
-        let mut set = redis::cmd("SET");
-        set.arg(self.keys.shared_key()).arg(&key[..]);
-        set.arg("NX").arg("GET");
-        let stored: Option<Vec<u8>> = self.connection.send(&set, Repeat::Harmless).await?;
-        match stored {
-            Some(stored) => stored.try_into().map_err(|_| StoreError::UnsupportedFormat),
-            None => Ok(key),
-        }
+        self.shared_key.get(&self.connection, &self.keys).await
+    }
+}
+
+/// The stores for [`HttpOptions::with_cluster`](toolwire::transport::http::HttpOptions::with_cluster).
+impl From<&Redis> for ClusterStores {
+    fn from(redis: &Redis) -> Self {
+        Self::new(
+            redis.sessions(),
+            redis.event_log(),
+            redis.bus(),
+            redis.mailboxes(),
+        )
     }
 }
 

@@ -27,6 +27,7 @@ mod mailboxes;
 mod many_clients;
 mod middleware;
 mod mirrored_headers;
+mod missing_stores;
 mod modern;
 mod mutations;
 mod policy;

@@ -13,6 +13,11 @@
 //! absent record. The store decides on expiry, so that no node removes records that another node uses.
 
 mod bus;
+#[cfg_attr(
+    not(feature = "http-server"),
+    allow(dead_code, reason = "the transport reads it")
+)]
+mod cluster_stores;
 pub mod contract;
 mod events;
 #[cfg(feature = "tasks")]
@@ -33,6 +38,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 pub use bus::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
+pub use cluster_stores::ClusterStores;
 pub use events::{Appended, EventLog, LogEntry, LogWriter, Replay, StreamKey, WriterLease};
 #[cfg(feature = "tasks")]
 pub use file::FileTaskStore;

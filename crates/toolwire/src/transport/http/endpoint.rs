@@ -60,6 +60,7 @@ pub(crate) struct HttpEndpoint {
 impl HttpEndpoint {
     pub(crate) fn new(server: Server, options: HttpOptions) -> Self {
         warn_without_mailboxes(&server, &options);
+        warn_of_missing_stores(&server, &options);
         let limits = &options.limits;
         let node = ClusterNode::new(options.bus.is_some(), options.mailboxes.is_some());
         Self {
@@ -265,6 +266,24 @@ fn warn_without_mailboxes(server: &Server, options: &HttpOptions) {
         tracing::warn!(
             "the nodes have a bus but no mailboxes, so a response of a client that reaches another node than the one that \
              waits for it is lost: set `HttpOptions::with_mailboxes` beside `with_bus`"
+        );
+    }
+}
+
+/// Warns if nodes share sessions, but not what belongs to them, or the other way round.
+fn warn_of_missing_stores(server: &Server, options: &HttpOptions) {
+    if options.lacks_stores_of_sessions() && has_sessions(server, options) {
+        tracing::warn!(
+            "the sessions have a store, but their streams or changes are in the memory of this process, so a client that \
+             reaches another node cannot resume a stream or misses changes: set `HttpOptions::with_event_log` and `with_bus` \
+             beside `with_session_store`"
+        );
+    }
+    if options.lacks_session_store() && has_sessions(server, options) {
+        tracing::warn!(
+            "the nodes share an event log, a bus or mailboxes, but the sessions are in the memory of this process, so a client \
+             that reaches another node gets 404 for its session: set `HttpOptions::with_session_store`, or \
+             `HttpOptions::with_legacy(LegacyMode::Stateless)` for a server without sessions"
         );
     }
 }

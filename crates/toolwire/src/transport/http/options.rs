@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use toolwire_proto::features::SupportedVersions;
 
-use crate::store::{Bus, EventLog, Mailboxes, MemoryEventLog, MemorySessionStore, SessionStore};
+use crate::store::{
+    Bus, ClusterStores, EventLog, Mailboxes, MemoryEventLog, MemorySessionStore, SessionStore,
+};
 use crate::transport::http::access_log::{AccessLog, AccessRecord};
 use crate::transport::http::{Authorizer, HttpLimits};
 
@@ -42,11 +44,20 @@ pub struct HttpOptions {
     pub(crate) limits: HttpLimits,
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) events: Arc<dyn EventLog>,
+    /// Whether the sessions, and their streams, have stores that the program has set.
+    has_store: HasStore,
     pub(crate) bus: Option<Arc<dyn Bus>>,
     pub(crate) mailboxes: Option<Arc<dyn Mailboxes>>,
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+}
+
+/// Which stores the program has set.
+#[derive(Debug, Clone, Copy, Default)]
+struct HasStore {
+    sessions: bool,
+    events: bool,
 }
 
 /// The way in which clients of the 2025 revisions are served. Requests of 2026-07-28 are stateless in every mode.
@@ -253,6 +264,7 @@ impl HttpOptions {
     #[must_use]
     pub fn with_session_store(mut self, sessions: Arc<dyn SessionStore>) -> Self {
         self.sessions = sessions;
+        self.has_store.sessions = true;
         self
     }
 
@@ -260,6 +272,7 @@ impl HttpOptions {
     #[must_use]
     pub fn with_event_log(mut self, events: Arc<dyn EventLog>) -> Self {
         self.events = events;
+        self.has_store.events = true;
         self
     }
 
@@ -310,6 +323,7 @@ impl Default for HttpOptions {
             limits: HttpLimits::default(),
             sessions: Arc::new(MemorySessionStore::default()),
             events: Arc::new(MemoryEventLog::default()),
+            has_store: HasStore::default(),
             bus: None,
             mailboxes: None,
             authorizer: None,
