@@ -14,8 +14,6 @@
 //! (`Redis::client_cache`, with the feature `client`).
 //!
 //! ```no_run
-//! use std::sync::Arc;
-//!
 //! use toolwire::tasks::Tasks;
 //! use toolwire::transport::http::HttpOptions;
 //! use toolwire::{KeyRing, Server, StateKey};

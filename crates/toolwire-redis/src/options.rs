@@ -59,10 +59,10 @@ impl RedisOptions {
             tasks: 100_000,
             unfinished_tasks_per_principal: 64,
             nonces_per_owner: 12_500,
-            sessions_per_principal: 100,
+            sessions_per_principal: 1000,
             events_per_stream: 1000,
             bytes_per_stream: 1024 * 1024,
-            stream_retention: Duration::from_secs(5 * 60),
+            stream_retention: Duration::from_secs(10 * 60),
             sealing: None,
             #[cfg(feature = "auth")]
             proxy: crate::proxy::ProxyLimits::default(),
@@ -145,7 +145,7 @@ impl RedisOptions {
         self
     }
 
-    /// Sets the maximum number of sessions of one principal. Default: 100. It does not apply to the anonymous principal.
+    /// Sets the maximum number of sessions of one principal. Default: 1,000. It does not apply to the anonymous principal.
     #[must_use]
     pub fn with_sessions_per_principal(mut self, sessions: usize) -> Self {
         self.sessions_per_principal = sessions;
@@ -167,7 +167,7 @@ impl RedisOptions {
         self
     }
 
-    /// Sets how long a stream without reads and writes is retained. Default: 5 minutes. It should not be longer than the
+    /// Sets how long a stream without reads and writes is retained. Default: 10 minutes. It should not be longer than the
     /// idle time of sessions.
     #[must_use]
     pub fn with_stream_retention(mut self, retention: Duration) -> Self {
@@ -196,7 +196,7 @@ impl RedisOptions {
     /// moved. Sealing takes about 1 µs for 1 KiB, and a sealed record is a third larger.
     ///
     /// Sessions and streams that were stored without sealing, or with other keys, count as absent. Records of an OAuth proxy
-    /// and tokens of a client are always sealed, with keys of their own. Tasks are not sealed.
+    /// and tokens of a client are always sealed, with keys of their own. Tasks and cached results of clients are not sealed.
     #[must_use]
     pub fn with_sealing(mut self, keys: KeyRing) -> Self {
         self.sealing = Some(Sealing::new(keys));

@@ -52,8 +52,8 @@ struct LogScripts {
 
 /// A log of resumable streams that all nodes share ([`Redis::event_log`](crate::Redis::event_log)).
 ///
-/// A stream keeps its newest 1000 entries and 1 MiB, and is removed 5 minutes after its last use. So no stream exists
-/// longer than its session, which is used with it. The engine limits the bytes of all streams (`maxmemory`).
+/// A stream keeps its newest 1000 entries and 1 MiB, and is removed 10 minutes after its last use. So no stream exists
+/// longer than its session, which may be idle for an hour. The engine limits the bytes of all streams (`maxmemory`).
 #[derive(Clone)]
 pub struct RedisEventLog {
     connection: Connection,

@@ -281,7 +281,7 @@ async fn shutdown_finishes_running_requests_and_ends_the_stream() {
 #[tokio::test(start_paused = true)]
 async fn silent_stream_is_not_closed_by_the_session_idle_timeout() {
     let mut client = HttpSseClient::connect(&service(server())).await;
-    let idle = HttpLimits::default().session_idle;
+    let idle = Duration::from_secs(300);
     let silence = tokio::time::timeout(idle * 3, client.next_event()).await;
     assert!(silence.is_err(), "{silence:?}");
     client.send(ping(1)).await;

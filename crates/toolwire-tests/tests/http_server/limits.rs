@@ -48,7 +48,7 @@ async fn every_timeout_may_be_unlimited() {
         limits.keep_alive = unlimited;
         limits.quiet_period = unlimited;
         limits.session_init = unlimited;
-        limits.session_idle = unlimited;
+        limits.session_idle = Some(unlimited);
         limits.drain = unlimited;
     });
     let mut fixture = Fixture::new();

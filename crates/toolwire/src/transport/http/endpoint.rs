@@ -58,7 +58,8 @@ pub(crate) struct HttpEndpoint {
 }
 
 impl HttpEndpoint {
-    pub(crate) fn new(server: Server, options: HttpOptions) -> Self {
+    pub(crate) fn new(server: Server, mut options: HttpOptions) -> Self {
+        options.set_session_idle();
         warn_without_mailboxes(&server, &options);
         warn_of_missing_stores(&server, &options);
         let limits = &options.limits;
@@ -99,15 +100,52 @@ impl HttpEndpoint {
         id: &str,
         principal: &Principal,
     ) -> Result<Option<Arc<ActiveSession>>, StoreError> {
-        let idle = self.options.limits.session_idle;
-        let active = self.active_sessions.find(id);
-        let active = active.filter(|active| active.key.principal == *principal);
+        let idle = self.options.limits.effective_session_idle();
+        let active = self.active_session(id, principal);
         let known = active.as_ref().map(|active| active.revision());
         let loaded = self.stores.load_session(id, principal, idle, known).await?;
-        let stored = match (loaded, active) {
-            (Some(LoadedSession::Newer(stored)), _) => stored,
-            (Some(LoadedSession::Same), active) => return Ok(active),
-            (None, active) => {
+        Ok(self.enter(id, principal, loaded, active))
+    }
+
+    /// Returns the session with this id like [`session`](Self::session), after its client has sent `notifications/initialized`.
+    ///
+    /// Most stores do not record that in the same step. Then the session is still to be initialized.
+    pub(crate) async fn initialized_session(
+        &self,
+        id: &str,
+        principal: &Principal,
+    ) -> Result<Option<Arc<ActiveSession>>, StoreError> {
+        let idle = self.options.limits.effective_session_idle();
+        let active = self.active_session(id, principal);
+        let loading = self.stores.load_initialized_session(id, principal, idle);
+        let loaded = loading.await?;
+        Ok(self.enter(id, principal, loaded, active))
+    }
+
+    fn active_session(&self, id: &str, principal: &Principal) -> Option<Arc<ActiveSession>> {
+        let active = self.active_sessions.find(id);
+        active.filter(|active| active.key.principal == *principal)
+    }
+
+    /// Returns the active session of a session that was loaded. Ends it if the session does not exist any more.
+    fn enter(
+        &self,
+        id: &str,
+        principal: &Principal,
+        loaded: Option<LoadedSession>,
+        active: Option<Arc<ActiveSession>>,
+    ) -> Option<Arc<ActiveSession>> {
+        match loaded {
+            Some(LoadedSession::Newer(stored)) => {
+                let idle = self.options.limits.effective_session_idle();
+                let timeout = || self.server.snapshot().options.client_response_timeout;
+                let active = self
+                    .active_sessions
+                    .enter(id, principal, &stored, idle, timeout);
+                Some(active)
+            }
+            Some(LoadedSession::Same) => active,
+            None => {
                 if let Some(active) = active {
                     active.end();
                 }
@@ -145,7 +183,7 @@ impl HttpEndpoint {
     pub(crate) async fn save(&self, session: &ActiveSession) -> Result<(), StoreError> {
         let SessionKey { id, principal, .. } = &session.key;
         let stores = &self.stores;
-        let idle = self.options.limits.session_idle;
+        let idle = self.options.limits.effective_session_idle();
         let Some((before, current)) = session.stored_and_current() else {
             return Ok(());
         };
@@ -250,7 +288,11 @@ impl HttpEndpoint {
     /// Returns a writer of session streams.
     pub(crate) fn stream_writer(&self) -> StreamWriter {
         let limits = &self.options.limits;
-        StreamWriter::new(self.stores.clone(), limits.outbox(), limits.session_idle)
+        StreamWriter::new(
+            self.stores.clone(),
+            limits.outbox(),
+            limits.effective_session_idle(),
+        )
     }
 }
 

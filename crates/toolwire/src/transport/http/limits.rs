@@ -65,12 +65,15 @@ pub struct HttpLimits {
     pub quiet_period: Duration,
     /// The maximum time between `initialize` and the next request of a session. Default: 60 s.
     pub session_init: Duration,
-    /// How long a session may be idle before it expires. Default: 5 min.
-    pub session_idle: Duration,
+    /// How long a session may be idle before it expires. Many clients treat its end like the end of a login. Default: 1 h
+    /// with a store of [`with_session_store`](crate::transport::http::HttpOptions::with_session_store), 5 min in the memory
+    /// of this process.
+    pub session_idle: Option<Duration>,
     /// The time in which a call of the session store, the event log or the bus has to return. A request that needs a
-    /// later reply gets 503 with `Retry-After`. Default: 2 s.
+    /// later response gets 503 with `Retry-After`. Default: 2 s.
     pub store_deadline: Duration,
-    /// How long running requests may take after the server starts to shut down. Default: 10 s.
+    /// How long running requests may take after the server starts to shut down. The last tenth of it, at most 1 s, is for
+    /// telling clients of sessions that their calls have not ended. Default: 10 s.
     pub drain: Duration,
 }
 
@@ -97,12 +100,19 @@ impl Default for HttpLimits {
             keep_alive: Duration::from_secs(15),
             quiet_period: Duration::from_secs(5),
             session_init: Duration::from_secs(60),
-            session_idle: Duration::from_secs(300),
+            session_idle: None,
             store_deadline: Duration::from_secs(2),
             drain: Duration::from_secs(10),
         }
     }
 }
+
+/// The default of [`session_idle`](HttpLimits::session_idle) for sessions in the memory of this process, where they take the
+/// place of other sessions.
+const SESSION_IDLE_IN_MEMORY: Duration = Duration::from_secs(5 * 60);
+
+/// The default of [`session_idle`](HttpLimits::session_idle) with another store.
+pub(crate) const SESSION_IDLE_IN_STORE: Duration = Duration::from_secs(60 * 60);
 
 /// The maximum memory of a connection: unprocessed input, unwritten output, and its own state. Most of it is the HTTP/2
 /// window for request bodies.
@@ -133,6 +143,12 @@ impl HttpLimits {
         ]
         .into_iter()
         .fold(0, usize::saturating_add)
+    }
+
+    /// Returns how long a session may be idle. [`HttpOptions`](crate::transport::http::HttpOptions) has set the default of a
+    /// shared store.
+    pub(crate) fn effective_session_idle(&self) -> Duration {
+        self.session_idle.unwrap_or(SESSION_IDLE_IN_MEMORY)
     }
 
     pub(crate) fn outbox(&self) -> OutboxLimits {

@@ -10,6 +10,7 @@ use crate::store::{
     Bus, ClusterStores, EventLog, Mailboxes, MemoryEventLog, MemorySessionStore, SessionStore,
 };
 use crate::transport::http::access_log::{AccessLog, AccessRecord};
+use crate::transport::http::limits::SESSION_IDLE_IN_STORE;
 use crate::transport::http::{Authorizer, HttpLimits};
 
 /// Options of the HTTP transport.
@@ -260,7 +261,19 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the session store. Default: the memory of this process.
+    /// Sets the stores that all nodes of a service share: the session store, the event log, the bus and the mailboxes. So any
+    /// node can serve any client. Default: the memory of this process.
+    #[must_use]
+    pub fn with_cluster(self, stores: impl Into<ClusterStores>) -> Self {
+        let stores = stores.into();
+        self.with_session_store(stores.sessions)
+            .with_event_log(stores.events)
+            .with_bus(stores.bus)
+            .with_mailboxes(stores.mailboxes)
+    }
+
+    /// Sets the session store. Default: the memory of this process. With a store, sessions may be idle for longer by default;
+    /// see [`session_idle`](HttpLimits::session_idle).
     #[must_use]
     pub fn with_session_store(mut self, sessions: Arc<dyn SessionStore>) -> Self {
         self.sessions = sessions;
@@ -301,6 +314,40 @@ impl HttpOptions {
     }
 }
 
+impl HttpOptions {
+    /// Returns `true` if the program has set a store of sessions, but no event log or no bus.
+    pub(crate) fn lacks_stores_of_sessions(&self) -> bool {
+        self.has_store.sessions && (!self.has_store.events || self.bus.is_none())
+    }
+
+    /// Returns `true` if the program has set a store that nodes share, but no store of sessions.
+    pub(crate) fn lacks_session_store(&self) -> bool {
+        let is_shared = self.has_store.events || self.bus.is_some() || self.mailboxes.is_some();
+        is_shared && !self.has_store.sessions
+    }
+
+    /// Sets the idle time of sessions, unless it is set, to the default of their store.
+    pub(crate) fn set_session_idle(&mut self) {
+        if self.has_store.sessions {
+            self.limits
+                .session_idle
+                .get_or_insert(SESSION_IDLE_IN_STORE);
+        }
+    }
+
+    /// Returns the delay before a client reconnects: the option, randomly up to a quarter shorter or longer. Otherwise all
+    /// clients of a node that has stopped would come back at the same moment.
+    pub(crate) fn random_retry(&self) -> Duration {
+        let mut random = [0; 2];
+        // Without random bytes, the delay is the shortest one.
+        let _ = getrandom::fill(&mut random);
+        let part = u32::from(u16::from_le_bytes(random));
+        let quarter = self.retry / 4;
+        let spread = quarter.saturating_mul(2) / u32::from(u16::MAX);
+        (self.retry - quarter).saturating_add(spread.saturating_mul(part))
+    }
+}
+
 impl Default for HttpOptions {
     fn default() -> Self {
         Self {
@@ -330,5 +377,81 @@ impl Default for HttpOptions {
             #[cfg(feature = "tls")]
             tls: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::{MemoryBus, MemoryMailboxes};
+
+    use super::*;
+
+    #[test]
+    fn missing_stores_are_noticed() {
+        let new = HttpOptions::new;
+        let sessions =
+            || new().with_session_store(Arc::new(MemorySessionStore::default()) as Arc<_>);
+        let events =
+            |options: HttpOptions| options.with_event_log(Arc::new(MemoryEventLog::default()));
+        let bus = |options: HttpOptions| options.with_bus(Arc::new(MemoryBus::default()));
+        let mailboxes =
+            |options: HttpOptions| options.with_mailboxes(Arc::new(MemoryMailboxes::default()));
+        let cluster = ClusterStores::new(
+            MemorySessionStore::default(),
+            MemoryEventLog::default(),
+            MemoryBus::default(),
+            MemoryMailboxes::default(),
+        );
+        let (complete, no_sessions, only_sessions) = ((false, false), (false, true), (true, false));
+        for (options, expected) in [
+            (new(), complete),
+            (bus(new()), no_sessions),
+            (events(new()), no_sessions),
+            (mailboxes(new()), no_sessions),
+            (sessions(), only_sessions),
+            (events(sessions()), only_sessions),
+            (bus(sessions()), only_sessions),
+            (bus(events(sessions())), complete),
+            (new().with_cluster(cluster), complete),
+        ] {
+            let lacks = (
+                options.lacks_stores_of_sessions(),
+                options.lacks_session_store(),
+            );
+            assert_eq!(lacks, expected, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn retry_delay_is_random_within_a_quarter() {
+        let options = HttpOptions::new().with_sse_retry(Duration::from_millis(1000));
+        let delays: std::collections::BTreeSet<_> =
+            (0..100).map(|_| options.random_retry()).collect();
+        let limits = Duration::from_millis(750)..=Duration::from_millis(1250);
+        assert!(
+            delays.iter().all(|delay| limits.contains(delay)),
+            "{delays:?}"
+        );
+        assert!(delays.len() > 50, "{delays:?}");
+        let unlimited = options.with_sse_retry(Duration::MAX);
+        assert!(unlimited.random_retry() >= Duration::MAX / 2);
+    }
+
+    #[test]
+    fn idle_time_of_sessions_depends_on_their_store() {
+        let idle = |mut options: HttpOptions| {
+            options.set_session_idle();
+            options.limits.effective_session_idle()
+        };
+        let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
+        let with_store =
+            || HttpOptions::new().with_session_store(Arc::<MemorySessionStore>::default());
+        assert_eq!(idle(HttpOptions::new()), minutes(5));
+        assert_eq!(idle(with_store()), minutes(60));
+        let limits = HttpLimits {
+            session_idle: Some(minutes(5)),
+            ..HttpLimits::default()
+        };
+        assert_eq!(idle(with_store().with_limits(limits)), minutes(5));
     }
 }

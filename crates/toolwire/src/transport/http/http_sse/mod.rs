@@ -86,8 +86,8 @@ async fn open(
         stores: endpoint.stores.clone(),
         key: store_key(&id),
         principal: Principal::of(&token),
-        idle: options.limits.session_idle,
-        interval: renewal::interval(options.limits.session_idle),
+        idle: options.limits.effective_session_idle(),
+        interval: renewal::interval(options.limits.effective_session_idle()),
     };
     lease
         .create()
@@ -136,7 +136,7 @@ async fn deliver(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpRespo
     };
     // Requests that wait for a full queue count as running requests.
     let _permit = endpoint.request_permit(0)?;
-    let idle = endpoint.options.limits.session_idle;
+    let idle = endpoint.options.limits.effective_session_idle();
     let principal = post.principal();
     let touched = endpoint.stores.touch_session(&key, &principal, idle);
     match touched.await {

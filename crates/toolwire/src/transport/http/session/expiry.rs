@@ -46,7 +46,7 @@ impl Drop for SessionExpiry {
 }
 
 fn interval(limits: &HttpLimits) -> Duration {
-    let shortest = limits.session_idle.min(limits.session_init);
+    let shortest = limits.effective_session_idle().min(limits.session_init);
     (shortest / 2).clamp(MIN_INTERVAL, MAX_INTERVAL)
 }
 

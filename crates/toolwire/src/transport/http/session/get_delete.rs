@@ -63,6 +63,10 @@ pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
     }
 }
 
+/// The longest time for which changes are collected for a client that has disconnected. A client that comes back later is
+/// notified of everything that may have changed.
+const MAX_PUSH_IDLE: Duration = Duration::from_secs(5 * 60);
+
 async fn open(
     get: &IncomingRequest<'_>,
     session: Arc<ActiveSession>,
@@ -166,7 +170,11 @@ fn start_push(
     let pushed = PushedSession {
         key: session.key.clone(),
         state: Arc::clone(&session.state),
-        idle: endpoint.options.limits.session_idle,
+        idle: endpoint
+            .options
+            .limits
+            .effective_session_idle()
+            .min(MAX_PUSH_IDLE),
         shutdown: server.shutdown_signal().clone(),
         channel: Arc::new(SessionChannel::new(Arc::clone(session), None)),
         token: get.auth.clone(),

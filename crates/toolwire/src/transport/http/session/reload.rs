@@ -39,7 +39,7 @@ impl SessionReload {
                 Arc::clone(&self.requested),
                 stores.clone(),
                 Arc::downgrade(active),
-                limits.session_idle,
+                limits.effective_session_idle(),
             ));
             tokio::spawn(reloading)
         });

@@ -19,6 +19,9 @@ const RENEWALS: u32 = 3;
 /// The shortest interval between two renewals.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The longest interval between two renewals, which also find sessions that were deleted without a message on the bus.
+const MAX_INTERVAL: Duration = Duration::from_secs(5 * 60);
+
 /// The maximum number of sessions in one call of the store.
 const MAX_BATCH: usize = 1000;
 
@@ -33,7 +36,7 @@ impl StoredSessionRenewal {
             let renewing: BoxFuture<'_, ()> = Box::pin(renew_sessions(
                 stores.clone(),
                 Arc::downgrade(active),
-                limits.session_idle,
+                limits.effective_session_idle(),
             ));
             tokio::spawn(renewing)
         });
@@ -50,7 +53,7 @@ impl Drop for StoredSessionRenewal {
 
 /// Returns the interval between two renewals of a session.
 pub(crate) fn interval(session_idle: Duration) -> Duration {
-    (session_idle / RENEWALS).max(MIN_INTERVAL)
+    (session_idle / RENEWALS).clamp(MIN_INTERVAL, MAX_INTERVAL)
 }
 
 async fn renew_sessions(stores: Stores, active: Weak<ActiveSessions>, session_idle: Duration) {
