@@ -37,6 +37,7 @@ pub(crate) mod attribute {
     pub(crate) const ROUND: &str = "toolwire.round";
     pub(crate) const OUTCOME: &str = "toolwire.outcome";
     pub(crate) const LIMIT: &str = "toolwire.limit";
+    pub(crate) const QUEUE: &str = "toolwire.queue";
 }
 
 /// Values of attributes.
@@ -54,6 +55,9 @@ pub(crate) mod value {
     pub(crate) const OTHER_NAME: &str = "_other";
     pub(crate) const COMPLETE: &str = "complete";
     pub(crate) const INPUT_REQUIRED: &str = "input_required";
+    /// `toolwire.queue` of notifications of clients, and of those for other nodes.
+    pub(crate) const FROM_CLIENT: &str = "from_client";
+    pub(crate) const FOR_OTHER_NODES: &str = "for_other_nodes";
     /// `network.transport` and `network.protocol.name` of HTTP sessions.
     pub(crate) const TCP: &str = "tcp";
     pub(crate) const HTTP: &str = "http";

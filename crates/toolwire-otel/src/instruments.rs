@@ -54,6 +54,7 @@ pub(crate) struct Metrics {
     pub(crate) store_duration: Histogram<f64>,
     pub(crate) active_requests: UpDownCounter<i64>,
     pub(crate) rejections: Counter<u64>,
+    pub(crate) dropped_notifications: Counter<u64>,
 }
 
 impl Default for Instruments {
@@ -183,6 +184,13 @@ impl Metrics {
                 .u64_counter(metric::REJECTIONS)
                 .with_unit("{request}")
                 .with_description("The number of requests that a limit rejected")
+                .build(),
+            dropped_notifications: meter
+                .u64_counter(metric::DROPPED_NOTIFICATIONS)
+                .with_unit("{notification}")
+                .with_description(
+                    "The number of notifications that were dropped because a queue is full",
+                )
                 .build(),
         }
     }

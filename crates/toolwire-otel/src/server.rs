@@ -3,8 +3,7 @@
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::trace::{SpanBuilder, SpanKind, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
-use serde_json::json;
-use toolwire::middleware::{Middleware, Next, Outcome, Request};
+use toolwire::middleware::{Middleware, Next, NotificationDrop, Outcome, Request};
 use toolwire::types::{code, meta_key};
 use toolwire::{BoxFuture, ProtocolVersion, RawJson, TraceContext};
 use toolwire_proto::observed::{recorded_name, session_digest};
@@ -41,6 +40,20 @@ impl Middleware for Telemetry {
 
     fn session_closed(&self, session: &str) {
         self.http_session_closed(session);
+    }
+
+    fn notification_dropped(&self, dropped: NotificationDrop) {
+        if self.settings.mode != TelemetryMode::SpansAndMetrics || self.instruments.is_inactive() {
+            return;
+        }
+        let queue = match dropped {
+            NotificationDrop::FromClient => value::FROM_CLIENT,
+            NotificationDrop::ForOtherNodes => value::FOR_OTHER_NODES,
+            _ => value::OTHER_NAME,
+        };
+        let attributes = [KeyValue::new(attribute::QUEUE, queue)];
+        let metrics = self.instruments.metrics();
+        metrics.dropped_notifications.add(1, &attributes);
     }
 }
 

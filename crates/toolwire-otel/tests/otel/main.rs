@@ -3,6 +3,8 @@
 #![expect(deprecated, reason = "deprecated features are tested, too")]
 
 mod access_log;
+mod dropped_notifications;
+mod metered;
 mod metrics;
 mod outcomes;
 mod parents;

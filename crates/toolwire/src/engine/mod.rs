@@ -67,7 +67,7 @@ pub(crate) use key_locks::KeyGuard;
 #[cfg(any(feature = "relay", all(feature = "events", feature = "http-client")))]
 pub(crate) use key_locks::KeyLocks;
 pub(crate) use name_hashing::BuildNameHasher;
-pub(crate) use notification_queue::NotificationQueue;
+pub(crate) use notification_queue::{NotificationQueue, QueueFull};
 pub(crate) use peer_text::PeerText;
 pub(crate) use slow_poll::{SlowPoll, report_blocking};
 pub use token::{Principal, TokenInfo};

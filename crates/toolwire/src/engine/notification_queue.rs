@@ -26,33 +26,40 @@ struct QueueState {
     is_running: bool,
 }
 
+/// The queue is full, so the notification is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueueFull;
+
 struct QueuedHandler {
     bytes: usize,
     work: BoxFuture<'static, ()>,
 }
 
 impl NotificationQueue {
-    /// Adds the work of a handler for a notification of this size. If the queue is full, the notification is dropped.
+    /// Adds the work of a handler for a notification of this size.
     ///
     /// Returns the task that runs the queue, unless it is running already. The caller has to spawn it.
+    ///
+    /// # Errors
+    /// Returns an error, and drops the notification, if the queue is full.
     pub(crate) fn push(
         &self,
         bytes: usize,
         work: BoxFuture<'static, ()>,
-    ) -> Option<BoxFuture<'static, ()>> {
+    ) -> Result<Option<BoxFuture<'static, ()>>, QueueFull> {
         let mut state = self.lock();
         let is_too_large = state.bytes > 0 && state.bytes.saturating_add(bytes) > MAX_WAITING_BYTES;
         if state.waiting.len() >= MAX_WAITING || is_too_large {
             tracing::warn!("dropped a notification, because the handlers of earlier ones are slow");
-            return None;
+            return Err(QueueFull);
         }
         state.bytes += bytes;
         state.waiting.push_back(QueuedHandler { bytes, work });
         if state.is_running {
-            return None;
+            return Ok(None);
         }
         state.is_running = true;
-        Some(Box::pin(run(self.clone())))
+        Ok(Some(Box::pin(run(self.clone()))))
     }
 
     /// Returns the next handler. Without a next handler, the queue is no longer running.
@@ -91,6 +98,16 @@ mod tests {
 
     use super::*;
 
+    /// Adds the work, and returns the task that runs the queue, which was idle.
+    fn start(
+        queue: &NotificationQueue,
+        bytes: usize,
+        work: BoxFuture<'static, ()>,
+    ) -> BoxFuture<'static, ()> {
+        let started = queue.push(bytes, work).expect("the queue is not full");
+        started.expect("nothing runs yet")
+    }
+
     fn count(counter: &Arc<AtomicUsize>) -> BoxFuture<'static, ()> {
         let counter = Arc::clone(counter);
         Box::pin(async move {
@@ -111,13 +128,12 @@ mod tests {
                 order.lock().unwrap().push(number);
             })
         };
-        let task = queue.push(1, handler(0)).expect("nothing runs yet");
-        assert!(queue.push(1, handler(1)).is_none());
-        assert!(queue.push(1, handler(2)).is_none());
+        let task = start(&queue, 1, handler(0));
+        assert!(matches!(queue.push(1, handler(1)), Ok(None)));
+        assert!(matches!(queue.push(1, handler(2)), Ok(None)));
         task.await;
         assert_eq!(*order.lock().unwrap(), [0, 2]);
-        let again = queue.push(1, handler(3)).expect("the first task ended");
-        again.await;
+        start(&queue, 1, handler(3)).await;
         assert_eq!(*order.lock().unwrap(), [0, 2, 3]);
     }
 
@@ -125,10 +141,12 @@ mod tests {
     async fn waiting_notifications_are_limited_in_count() {
         let queue = NotificationQueue::default();
         let counter = Arc::default();
-        let mut tasks: Vec<_> = (0..=MAX_WAITING)
-            .filter_map(|_| queue.push(0, count(&counter)))
-            .collect();
-        tasks.remove(0).await;
+        let task = start(&queue, 0, count(&counter));
+        for _ in 1..MAX_WAITING {
+            assert!(matches!(queue.push(0, count(&counter)), Ok(None)));
+        }
+        assert!(matches!(queue.push(0, count(&counter)), Err(QueueFull)));
+        task.await;
         assert_eq!(counter.load(Ordering::Relaxed), MAX_WAITING);
     }
 
@@ -136,14 +154,13 @@ mod tests {
     async fn waiting_notifications_are_limited_in_bytes() {
         let queue = NotificationQueue::default();
         let counter = Arc::default();
-        let task = queue.push(MAX_WAITING_BYTES - 1, count(&counter)).unwrap();
-        assert!(queue.push(2, count(&counter)).is_none(), "over the limit");
-        assert!(queue.push(1, count(&counter)).is_none(), "waits");
+        let task = start(&queue, MAX_WAITING_BYTES - 1, count(&counter));
+        assert!(matches!(queue.push(2, count(&counter)), Err(QueueFull)));
+        assert!(matches!(queue.push(1, count(&counter)), Ok(None)));
         task.await;
         assert_eq!(counter.load(Ordering::Relaxed), 2);
         // A single notification may have any size.
-        let task = queue.push(MAX_WAITING_BYTES + 1, count(&counter)).unwrap();
-        task.await;
+        start(&queue, MAX_WAITING_BYTES + 1, count(&counter)).await;
         assert_eq!(counter.load(Ordering::Relaxed), 3);
     }
 }

@@ -26,7 +26,7 @@ use crate::server::extension_entry::ExtensionEntry;
 #[cfg(feature = "relay")]
 use crate::server::forward::Forwarder;
 use crate::server::method::MethodEntry;
-use crate::server::middleware::{Chain, Policy};
+use crate::server::middleware::{Chain, NotificationDrop, Policy};
 #[cfg(feature = "relay")]
 use crate::server::mount::ROOTS_CHANGED;
 use crate::server::mount::{CatalogEntry as _, Declarations, ExposedUris, Origin};
@@ -340,6 +340,13 @@ impl Snapshot {
         }
         if let Some(chain) = &self.middleware {
             chain.notify(|middleware| middleware.session_closed(session));
+        }
+    }
+
+    /// Tells the middleware that a notification was dropped.
+    pub(crate) fn notification_dropped(&self, dropped: NotificationDrop) {
+        if let Some(chain) = &self.middleware {
+            chain.notify(|middleware| middleware.notification_dropped(dropped));
         }
     }
 

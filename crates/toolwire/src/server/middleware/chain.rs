@@ -40,12 +40,11 @@ impl Chain {
     }
 
     /// Calls a function for each middleware. A panic in one does not affect the others.
-    #[cfg(feature = "http-server")]
     pub(crate) fn notify(&self, notify: impl Fn(&dyn Middleware)) {
         for middleware in &*self.0 {
             let notified = catch_unwind(AssertUnwindSafe(|| notify(&**middleware)));
             if notified.is_err() {
-                let report = || tracing::error!("a middleware panicked when a session changed");
+                let report = || tracing::error!("a middleware panicked when it was notified");
                 let _ = catch_unwind(AssertUnwindSafe(report));
             }
         }

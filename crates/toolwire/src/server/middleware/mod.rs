@@ -86,11 +86,24 @@ pub trait Middleware: Send + Sync + 'static {
     /// sessions of other nodes. It is not called for sessions that a store such as Redis expires itself. Default: nothing.
     fn session_closed(&self, _session: &str) {}
 
+    /// Is called when a notification was dropped because a queue is full. Default: nothing.
+    fn notification_dropped(&self, _dropped: NotificationDrop) {}
+
     /// Returns the policy, if the middleware is one. A policy is evaluated where entries are looked up.
     #[doc(hidden)]
     fn policy(&self) -> Option<&Policy> {
         None
     }
+}
+
+/// A notification that was dropped because a queue is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotificationDrop {
+    /// One of a client: the handlers of its earlier notifications are slow.
+    FromClient,
+    /// One of this server for the clients of other nodes: the bus is slow, or the notification is too large.
+    ForOtherNodes,
 }
 
 impl<M: Middleware + ?Sized> Middleware for Arc<M> {
@@ -104,6 +117,10 @@ impl<M: Middleware + ?Sized> Middleware for Arc<M> {
 
     fn session_closed(&self, session: &str) {
         M::session_closed(self, session);
+    }
+
+    fn notification_dropped(&self, dropped: NotificationDrop) {
+        M::notification_dropped(self, dropped);
     }
 
     fn policy(&self) -> Option<&Policy> {

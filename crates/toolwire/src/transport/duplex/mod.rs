@@ -6,6 +6,8 @@
 
 mod backpressure;
 mod event_streams;
+mod listening;
+mod notifications;
 mod open_listen;
 mod reader;
 mod response_buffer;
@@ -21,14 +23,9 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolwire_proto::admit::{
-    self, AdmissionContext, Admitted, IgnoreReason, NotificationAction, Rejection,
-};
-use toolwire_proto::envelope::{
-    Envelope, MalformedMessage, NotificationEnvelope, RequestEnvelope, ResponseEnvelope,
-};
+use toolwire_proto::admit::{self, AdmissionContext, Admitted, Rejection};
+use toolwire_proto::envelope::{Envelope, MalformedMessage, RequestEnvelope, ResponseEnvelope};
 use toolwire_proto::framing::ParseErrorQuota;
-use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::requests;
 use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseId};
@@ -36,14 +33,12 @@ use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseI
 use crate::engine::encoding::{encode_error, encode_outcome};
 use crate::engine::{
     BoxFuture, Cancellation, ClientRequests, ConnectionInfo, ConnectionState, MessageSize, Outcome,
-    PeerText, TokenInfo, TransportContext,
+    TokenInfo, TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::server::hub::{ClientGuard, ListenerGuard};
-use crate::server::middleware::Chain;
 use crate::server::snapshot::Snapshot;
-use crate::server::visibility::StoredCaller;
 use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::duplex::backpressure::Backpressure;
@@ -56,9 +51,7 @@ use crate::transport::duplex::running::{
     CompletionCounter, LedgerEntry, ResponseSink, RunningRequest, StartingRequest,
 };
 use crate::transport::limits::Limits;
-use crate::transport::listen::{
-    LegacyListener, ListenEnd, ListenFilter, ListenStream, listen_work,
-};
+use crate::transport::listen::LegacyListener;
 use crate::transport::outgoing_queue::{Capacity, MessageSink, OutgoingQueue};
 use crate::transport::stdio_context::StdioContext;
 
@@ -362,120 +355,6 @@ impl MessageLoop {
                 StartResult::Ready(work)
             }
             Err(_) => StartResult::Full(work),
-        }
-    }
-
-    #[cold]
-    fn on_listen(&mut self, admitted: &Admitted<'_>) {
-        self.responses.flush_to(&self.context.out);
-        let id = admitted.id.clone();
-        self.listen_streams.retain(|_, stream| !stream.has_ended());
-        if self.listen_streams.contains_key(&id) {
-            // A response with the id would end the open stream.
-            let error = ErrorObject::invalid_params(format!(
-                "a subscription with the id {id} is already open"
-            ));
-            return self.respond(encode_error(ResponseId::Absent, error));
-        }
-        if self.listen_streams.len() >= self.limits.subscriptions {
-            let error =
-                requests::overloaded_error("too many subscriptions are open; cancel some first");
-            return self.respond(encode_error(ResponseId::Id(id), error));
-        }
-        if let Some(token) = &self.context.token {
-            let snapshot = self.server.snapshot();
-            let needed = snapshot.scopes_for(admitted, Some(token));
-            if let Err(error) = token.check_scopes(&needed) {
-                return self.respond(encode_error(ResponseId::Id(id), error));
-            }
-        }
-        let filter = match ListenFilter::read(&self.server, admitted) {
-            Ok(filter) => filter,
-            Err(error) => return self.respond(encode_error(ResponseId::Id(id), error)),
-        };
-        if let Some(chain) = self.server.snapshot().middleware.clone() {
-            return self.listen_in(&chain, admitted, filter);
-        }
-        let out = Arc::clone(self.out()) as Arc<dyn MessageSink>;
-        let token = self.context.token.clone();
-        let caller = StoredCaller::new(&self.server, token, self.context.token.is_some(), admitted);
-        let request = (id.clone(), admitted.version);
-        match ListenStream::open(&self.server, request, filter, out, caller) {
-            Ok(stream) => {
-                self.listen_streams.insert(id, OpenListen::Stream(stream));
-            }
-            Err(error) => self.respond(encode_error(ResponseId::Id(id), error)),
-        }
-    }
-
-    /// Opens a stream of changes inside the middleware of the server, in a task of its own.
-    fn listen_in(&mut self, chain: &Chain, admitted: &Admitted<'_>, filter: ListenFilter) {
-        let id = admitted.id.clone();
-        // A stream must not hold the bytes of the chunk in which its request arrived.
-        let context = self.context.with_sender(self.context.token.clone(), None);
-        let context = Arc::new(context) as Arc<dyn TransportContext>;
-        let exchange = match Server::open_in(self.server.snapshot(), admitted, context, None) {
-            Ok(exchange) => exchange,
-            Err(error) => return self.respond(error_response(id, error, admitted.version)),
-        };
-        let shutdown = self.server.shutdown_signal().clone();
-        let ended = Box::pin(async move { shutdown.cancelled().await });
-        let work = listen_work(self.server.clone(), filter, ListenEnd::Cancelled, ended);
-        let running = chain.run(exchange, work);
-        let (request, out) = (id.clone(), Arc::clone(self.out()));
-        let task = self.tasks.spawn(async move {
-            let outcome = running.await;
-            out.push(OutgoingKind::Response, encode_outcome(&request, outcome));
-        });
-        self.listen_streams.insert(id, OpenListen::Task(task));
-    }
-
-    pub(crate) fn on_notification(&mut self, notification: &NotificationEnvelope<'_>) {
-        match self.with_context(|context| admit::admit_notification(notification, context)) {
-            NotificationAction::Cancel { request_id, reason } => {
-                tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
-                if let Some(stream) = self.listen_streams.remove(&request_id) {
-                    stream.close_silently();
-                }
-                self.event_streams.cancel(&request_id);
-                self.responses.remove(&request_id);
-                self.context.state.cancel(&request_id, reason.as_deref());
-                // The cancelled request is about to finish.
-                self.completed_at_overload = None;
-            }
-            NotificationAction::Initialized => {
-                self.context.state.initialized();
-                if self.forwards() {
-                    self.handle_notification(notification);
-                }
-            }
-            // The `initialize` before it may be in flight. The forwarder then waits for its response.
-            NotificationAction::Ignore(IgnoreReason::OutOfTurn)
-                if notification.method == "notifications/initialized"
-                    && self.context.state.version().is_none()
-                    && self.forwards() =>
-            {
-                self.handle_notification(notification);
-            }
-            NotificationAction::Ignore(reason) => {
-                tracing::debug!(method = %PeerText::new(&notification.method), ?reason, "ignored a notification");
-            }
-            _ => self.handle_notification(notification),
-        }
-    }
-
-    /// Runs the handler of a notification, if there is one, after the handlers of earlier notifications.
-    fn handle_notification(&mut self, notification: &NotificationEnvelope<'_>) {
-        let current = || self.server.snapshot();
-        let snapshot = self.snapshot.get_or_insert_with(current);
-        let context = &self.context;
-        let client = || Arc::clone(context) as Arc<dyn TransportContext>;
-        let Some(work) = snapshot.notification_work(notification, client) else {
-            return;
-        };
-        let bytes = notification.params.map_or(0, |params| params.get().len());
-        if let Some(running) = self.context.state.notifications().push(bytes, work) {
-            self.tasks.spawn(running);
         }
     }
 

@@ -8,6 +8,7 @@ use toolwire_types::{ErrorObject, Notification, ResponseId};
 
 use crate::engine::Principal;
 use crate::server::Server;
+use crate::server::middleware::NotificationDrop;
 use crate::store::{
     BusMessage, BusPayload, LoadedSession, NodeMessage, SessionRecord, SessionSignal, StoreError,
     StoredSession,
@@ -331,6 +332,11 @@ fn warn_of_missing_stores(server: &Server, options: &HttpOptions) {
 }
 
 impl ClusterHandler for HttpEndpoint {
+    fn on_notification_dropped(&self) {
+        let snapshot = self.server.snapshot();
+        snapshot.notification_dropped(NotificationDrop::ForOtherNodes);
+    }
+
     fn on_bus_message(&self, payload: BusPayload) {
         match payload {
             BusPayload::Everything => self.server.hub().resync(),

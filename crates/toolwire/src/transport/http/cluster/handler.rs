@@ -22,6 +22,9 @@ pub(crate) trait ClusterHandler: Send + Sync + 'static {
 
     /// Handles the loss of the number of this node: messages that were sent to it do not arrive any more.
     fn on_number_lost(&self);
+
+    /// Records that a notification for the other nodes was dropped.
+    fn on_notification_dropped(&self);
 }
 
 /// Waits for a future. Returns `None` if the handler is dropped in the meantime, so that its tasks end after its endpoint.

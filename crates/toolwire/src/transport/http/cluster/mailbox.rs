@@ -91,6 +91,8 @@ mod tests {
         }
 
         fn on_number_lost(&self) {}
+
+        fn on_notification_dropped(&self) {}
     }
 
     fn message() -> NodeMessage {

@@ -8,8 +8,9 @@ use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope};
 use toolwire_types::{RawJson, RequestId, ResponseId};
 
 use crate::engine::node_number::node_of;
-use crate::engine::{PeerText, TransportContext};
-use crate::store::{NodeMessage, SessionSignal};
+use crate::engine::{PeerText, QueueFull, TransportContext};
+use crate::server::middleware::NotificationDrop;
+use crate::store::NodeMessage;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, HttpResponse};
@@ -72,9 +73,16 @@ fn handle_notification(
         work.await;
         drop(permit);
     });
-    if let Some(running) = session.state.notifications().push(bytes, work) {
-        let ended = session.key.ended.clone();
-        tokio::spawn(async move { ended.unless_cancelled(running).await });
+    match session.state.notifications().push(bytes, work) {
+        Ok(Some(running)) => {
+            let ended = session.key.ended.clone();
+            tokio::spawn(async move { ended.unless_cancelled(running).await });
+        }
+        Ok(None) => {}
+        Err(QueueFull) => {
+            let snapshot = &request.snapshot;
+            snapshot.notification_dropped(NotificationDrop::FromClient);
+        }
     }
     Ok(())
 }
