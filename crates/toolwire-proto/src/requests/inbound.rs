@@ -134,10 +134,20 @@ impl<T> InboundLedger<T> {
 
     /// Marks every request with this id as cancelled, and returns those that were not cancelled before.
     pub fn cancel(&mut self, id: &RequestId) -> Vec<ExchangeKey> {
+        self.cancel_if(id, |_| true)
+    }
+
+    /// Marks the requests with this id as cancelled whose data satisfies a condition, and returns those that were not
+    /// cancelled before.
+    pub fn cancel_if(
+        &mut self,
+        id: &RequestId,
+        condition: impl Fn(&T) -> bool,
+    ) -> Vec<ExchangeKey> {
         let mut cancelled = Vec::new();
         for (index, exchange) in self.entries.iter_mut().enumerate() {
             let Some(exchange) = exchange else { continue };
-            let is_new = exchange.id == *id && !exchange.cancelled;
+            let is_new = exchange.id == *id && !exchange.cancelled && condition(&exchange.data);
             if is_new && exchange.cancellation == CancelPolicy::Allowed {
                 exchange.cancelled = true;
                 let number = exchange.number;
@@ -260,6 +270,16 @@ mod tests {
         assert!(ledger.is_waiting(&"1".into()));
         assert_eq!(ledger.finish(second).0, SendState::Closed);
         assert_eq!(ledger.finish(text).0, SendState::Waiting);
+    }
+
+    #[test]
+    fn cancellation_can_depend_on_the_data_of_the_request() {
+        let mut ledger = InboundLedger::default();
+        let mut begin = |data: u32| ledger.begin(1.into(), CancelPolicy::Allowed, data);
+        let (first, second) = (begin(1).unwrap(), begin(2).unwrap());
+        assert_eq!(ledger.cancel_if(&1.into(), |data| *data < 2), [first]);
+        assert_eq!(ledger.cancel_if(&1.into(), |data| *data < 2), []);
+        assert_eq!(ledger.may_send(second), SendState::Waiting);
     }
 
     #[test]

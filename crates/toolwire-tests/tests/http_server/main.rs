@@ -6,6 +6,7 @@
 mod blocking;
 mod browser_page;
 mod byte_limits;
+mod cancellations;
 mod cluster;
 mod connection_paths;
 mod cors;

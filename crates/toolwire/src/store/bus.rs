@@ -1,6 +1,7 @@
 //! Messages between the nodes of one service.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolwire_proto::subscriptions::Change;
@@ -47,6 +48,8 @@ pub enum BusPayload {
         /// The parameters.
         params: Option<RawJson>,
     },
+    /// The node has lost messages. The other nodes publish their latest cancellations again.
+    MessagesLost,
     /// A signal for the nodes that serve a session.
     Session {
         /// The session.
@@ -65,6 +68,9 @@ pub enum SessionSignal {
     Cancelled {
         /// The id of that request.
         id: RequestId,
+        /// How long ago it was cancelled. Some clients use an id again, so a request that began later is not cancelled.
+        #[serde(default, skip_serializing_if = "Duration::is_zero")]
+        age: Duration,
     },
     /// The record of the session changed, for example by a subscription to a resource.
     Updated {

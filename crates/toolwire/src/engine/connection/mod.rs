@@ -254,15 +254,38 @@ impl ConnectionState {
     ) -> ExchangeKey {
         let mut in_flight = self.in_flight();
         self.is_busy.store(true, Ordering::Release);
-        in_flight.enter(id, cancellable, cancellation, size)
+        in_flight.enter(id, cancellable, cancellation, size, None)
+    }
+
+    /// Returns `true` if requests are running.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn has_requests(&self) -> bool {
+        !self.in_flight().ledger.is_empty()
     }
 
     /// Sets the cancellation flag of each running request with this id, with the client's reason. Returns `false` if there
     /// is no such request.
     pub(crate) fn cancel(&self, id: &RequestId, reason: Option<&str>) -> bool {
+        self.cancel_if(id, reason, |_| true)
+    }
+
+    /// Cancels like [`cancel`](Self::cancel), without the requests of [`begin`](Self::begin) that began after `last`.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn cancel_begun_until(&self, id: &RequestId, last: Instant) -> bool {
+        self.cancel_if(id, None, |running| {
+            running.begun.is_none_or(|begun| begun <= last)
+        })
+    }
+
+    fn cancel_if(
+        &self,
+        id: &RequestId,
+        reason: Option<&str>,
+        condition: impl Fn(&RunningEntry) -> bool,
+    ) -> bool {
         let mut in_flight = self.in_flight();
         let mut is_running = false;
-        for key in in_flight.ledger.cancel(id) {
+        for key in in_flight.ledger.cancel_if(id, condition) {
             if let Some(running) = in_flight.ledger.data(key) {
                 match reason {
                     Some(reason) => running.cancellation.cancel_because(reason),

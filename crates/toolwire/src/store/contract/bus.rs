@@ -82,6 +82,7 @@ fn all_payloads() -> Vec<BusPayload> {
     let signals = [
         SessionSignal::Cancelled {
             id: RequestId::from("a b"),
+            age: Duration::from_millis(1_500),
         },
         SessionSignal::Updated {
             record: Box::new(SessionRecord::new(
@@ -102,6 +103,7 @@ fn all_payloads() -> Vec<BusPayload> {
     ];
     let other = [
         BusPayload::Everything,
+        BusPayload::MessagesLost,
         BusPayload::Notification {
             method: "notifications/acme/updated".to_owned(),
             params: Some(RawJson::from(serde_json::json!({}))),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use toolwire_types::{ErrorObject, Notification, ResponseId};
+use toolwire_types::{ErrorObject, Notification, RequestId, ResponseId};
 
 use crate::engine::Principal;
 use crate::server::Server;
@@ -252,8 +252,22 @@ impl HttpEndpoint {
         self.stores.publish_all(&[message]).await
     }
 
-    /// Subscribes to the bus and opens the mailbox of this node, if there are any. Later calls have no effect.
-    pub(crate) fn join_cluster(self: &Arc<Self>) {
+    /// Publishes that a client has cancelled a request, which another node may run.
+    pub(crate) async fn publish_cancellation(
+        &self,
+        session: &str,
+        id: RequestId,
+    ) -> Result<(), StoreError> {
+        // Recorded before it is published, because a node that loses the message asks for it at once.
+        self.node.record_cancellation(session, &id);
+        let age = Duration::ZERO;
+        self.signal(session, SessionSignal::Cancelled { id, age })
+            .await
+    }
+
+    /// Subscribes to the bus, opens the mailbox of this node and continues stored tasks, if there are any. Later calls
+    /// have no effect.
+    pub(crate) fn start(self: &Arc<Self>) {
         self.node.join(&self.stores, self.server.hub(), self);
         self.tasks_started.call_once(|| self.server.start_tasks());
     }
@@ -345,6 +359,11 @@ impl ClusterHandler for HttpEndpoint {
                 let notification = Notification::new(method, params);
                 self.server.hub().publish_notification_local(&notification);
             }
+            BusPayload::MessagesLost => self.node.repeat_cancellations(),
+            BusPayload::Session {
+                session,
+                signal: SessionSignal::Cancelled { id, age },
+            } => self.active_sessions.cancel(&session, &id, age),
             BusPayload::Session { session, signal } => {
                 if matches!(signal, SessionSignal::Ended) {
                     self.active_sessions.session_closed(&session);
@@ -360,6 +379,11 @@ impl ClusterHandler for HttpEndpoint {
         self.server.hub().resync();
         self.reload
             .request(&self.stores, &self.options.limits, &self.active_sessions);
+        // Other nodes may have lost messages of this node at the same time, and may have asked for them before.
+        self.node.repeat_cancellations();
+        if self.active_sessions.has_requests() {
+            self.node.ask_for_cancellations();
+        }
     }
 
     fn on_node_message(&self, message: NodeMessage) {

@@ -4,15 +4,19 @@
 //! Changes are never lost. A change that cannot be published is published later. A notification that may have been
 //! published is not repeated. After each subscription, all listeners
 //! are notified that everything may have changed, because changes of other nodes may have been published before.
+//!
+//! Cancellations of clients are not lost either. A node that has lost messages asks for those of the last minute.
 
 pub(crate) mod handler;
 mod mailbox;
 mod pending;
+mod recent_cancellations;
 
 use std::sync::{Arc, Once, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use toolwire_types::RequestId;
 
 use crate::engine::BoxFuture;
 use crate::engine::node_number::NodeNumber;
@@ -34,6 +38,8 @@ pub(crate) struct ClusterNode {
     number: Arc<NodeNumber>,
     /// Whether this node receives the messages of other nodes. `None` without a bus.
     is_joined: Option<watch::Sender<bool>>,
+    /// The messages that this node has to publish.
+    outgoing: Arc<PendingChanges>,
 }
 
 impl ClusterNode {
@@ -44,6 +50,7 @@ impl ClusterNode {
             started: Once::new(),
             number: Arc::new(NodeNumber::new(has_mailboxes)),
             is_joined: has_bus.then(|| watch::Sender::new(false)),
+            outgoing: Arc::default(),
         }
     }
 
@@ -71,7 +78,8 @@ impl ClusterNode {
             let Some(is_joined) = &self.is_joined else {
                 return;
             };
-            let outgoing = Arc::<PendingChanges>::default();
+            self.outgoing.set_handler(weak.clone());
+            let outgoing = Arc::clone(&self.outgoing);
             let sending: BoxFuture<'_, ()> = Box::pin(publish_changes(
                 self.name.clone(),
                 stores.clone(),
@@ -87,6 +95,28 @@ impl ClusterNode {
             tokio::spawn(receiving);
             tokio::spawn(sending);
         });
+    }
+
+    /// Records a cancellation that this node is about to publish.
+    pub(crate) fn record_cancellation(&self, session: &str, id: &RequestId) {
+        if self.is_joined.is_some() {
+            self.outgoing.record_cancellation(session, id);
+        }
+    }
+
+    /// Publishes later that a session has ended, because that failed.
+    pub(crate) fn publish_end_later(&self, session: &str) {
+        self.outgoing.add_ended_session(session);
+    }
+
+    /// Publishes the latest cancellations of this node again, soon.
+    pub(crate) fn repeat_cancellations(&self) {
+        self.outgoing.repeat_cancellations();
+    }
+
+    /// Asks the other nodes for their latest cancellations, soon.
+    pub(crate) fn ask_for_cancellations(&self) {
+        self.outgoing.ask_for_cancellations();
     }
 
     /// Returns `true` if there is a bus, and this node does not receive its messages yet.

@@ -30,9 +30,11 @@ pub(crate) async fn on_notification(
         NotificationAction::Cancel { request_id, reason } => {
             tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
             session.state.cancel(&request_id, reason.as_deref());
-            let signal = SessionSignal::Cancelled { id: request_id };
-            let sent = request.endpoint.signal(&session.key.id, signal).await;
-            sent.map_err(|error| response::store_error(&error))
+            let publishing = request
+                .endpoint
+                .publish_cancellation(&session.key.id, request_id);
+            let published = publishing.await;
+            published.map_err(|error| response::store_error(&error))
         }
         NotificationAction::Initialized => {
             session.state.initialized();

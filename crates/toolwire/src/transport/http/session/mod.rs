@@ -6,6 +6,7 @@
 pub(crate) mod active;
 pub(crate) mod batch;
 pub(crate) mod channel;
+pub(crate) mod early_cancellations;
 pub(crate) mod expiry;
 pub(crate) mod get_delete;
 pub(crate) mod key;

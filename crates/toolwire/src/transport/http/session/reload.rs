@@ -1,4 +1,4 @@
-//! Loads the sessions of open streams again after messages of other nodes were lost.
+//! Loads the sessions that this node serves again after messages of other nodes were lost.
 //!
 //! Another node may have changed or deleted these sessions. One task loads them, one after the other. Losses that are
 //! reported while it runs cause one more run.
@@ -26,7 +26,7 @@ pub(crate) struct SessionReload {
 }
 
 impl SessionReload {
-    /// Loads all sessions with an open stream again, soon.
+    /// Loads all sessions with an open stream or a running request again, soon.
     pub(crate) fn request(
         &self,
         stores: &Stores,
@@ -64,7 +64,7 @@ async fn reload_on_request(
         requested.notified().await;
         let mut is_finished = false;
         while !is_finished {
-            let Some(sessions) = active.upgrade().map(|active| active.with_readers()) else {
+            let Some(sessions) = active.upgrade().map(|active| active.served()) else {
                 return;
             };
             let sessions = sessions.iter().map(Arc::downgrade).collect();
@@ -95,14 +95,14 @@ async fn reload(
         };
         drop(active);
         if matches!(error, StoreError::Unavailable(_) | StoreError::Unknown(_)) {
-            tracing::warn!(%error, "a session with open streams cannot be loaded again; it is loaded later");
+            tracing::warn!(%error, "a session in use cannot be loaded again; it is loaded later");
             sessions.push_back(session);
             let delay = tokio::time::timeout(retry.next(), requested.notified());
             if delay.await.is_ok() {
                 return false;
             }
         } else {
-            tracing::error!(%error, "a session with open streams cannot be loaded again; its next request fails");
+            tracing::error!(%error, "a session in use cannot be loaded again; its next request fails");
         }
     }
     true
@@ -120,7 +120,7 @@ async fn reload_one(
         Some(LoadedSession::Newer(stored)) => session.refresh(&stored),
         Some(LoadedSession::Same) => {}
         None => {
-            tracing::warn!("the streams of a session end because it was deleted");
+            tracing::warn!("the streams and requests of a session end because it was deleted");
             session.end();
         }
     }

@@ -227,6 +227,18 @@ pub(crate) fn start_in_session(
         state: Arc::clone(&session.state),
         key: Some(key),
     };
+    let sessions = &post.endpoint.active_sessions;
+    if cancellable == requests::CancelPolicy::Allowed
+        && sessions.was_cancelled(&session.key.id, &id)
+    {
+        // A client that waits for this response has used the id of another request.
+        let cancelled = ErrorObject::internal("the request was cancelled before it began");
+        return Ok(StartedRequest::Finished(FinalMessage::new(
+            &id,
+            era,
+            Err(cancelled),
+        )));
+    }
     Ok(StartedRequest::Running(ExchangeFuture::Other(Box::pin(
         async move {
             let outcome = cancellation.unless_cancelled(future).await;

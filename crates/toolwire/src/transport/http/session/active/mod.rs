@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolwire_types::{ErrorObject, RawJson};
+use toolwire_types::{ErrorObject, RawJson, RequestId};
 
 use crate::engine::node_number::NodeNumber;
 use crate::engine::{BuildNameHasher, Cancellation, ClientRequests, ConnectionState, Principal};
@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::server::Server;
 use crate::store::{SessionRecord, SessionSignal, StoredSession};
 use crate::sync::lock;
+use crate::transport::http::session::early_cancellations::{EarlyCancellations, REQUEST_DELAY};
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::{PushReader, PushTask};
 use crate::transport::http::session::record;
@@ -274,8 +275,10 @@ impl ActiveSession {
         self.lock_stored().revision
     }
 
-    /// Sends a request to the client and waits for its response, which may arrive at any node. Fails when the server shuts
-    /// down, because it does not accept responses any more.
+    /// Sends a request to the client and waits for its response, which may arrive at any node.
+    ///
+    /// A server that shuts down does not accept responses any more, so the request fails. If this node has a mailbox, it
+    /// fails only when the node stops, because another node may accept the response.
     pub(crate) async fn request(
         &self,
         sink: &dyn MessageSink,
@@ -283,12 +286,14 @@ impl ActiveSession {
         params: RawJson,
     ) -> Result<RawJson, Error> {
         let registry = self.registry.upgrade();
-        let server = registry.and_then(|registry| registry.server.clone());
+        let server = registry
+            .as_ref()
+            .and_then(|registry| registry.server.clone());
         let requesting = async {
             self.node.wait().await;
             send_request(sink, &self.client_requests, method, params).await
         };
-        let Some(server) = server else {
+        let (Some(registry), Some(server)) = (registry, server) else {
             return requesting.await;
         };
         tokio::select! {
@@ -311,9 +316,8 @@ impl ActiveSession {
     /// Applies a signal of another node to the session.
     pub(crate) fn on_signal(&self, signal: SessionSignal) {
         match signal {
-            SessionSignal::Cancelled { id } => {
-                self.state.cancel(&id, None);
-            }
+            // The request may not have arrived yet, so it is the registry that cancels it.
+            SessionSignal::Cancelled { .. } => {}
             SessionSignal::Updated { record, revision } => {
                 self.refresh(&StoredSession::new(Arc::new(*record), revision));
             }
