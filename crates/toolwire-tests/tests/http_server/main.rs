@@ -37,6 +37,7 @@ mod rejecting_authorizer;
 mod rounds;
 mod server_card;
 mod session_messages;
+mod shutdown;
 mod store_changes;
 mod store_deadlines;
 mod store_faults;

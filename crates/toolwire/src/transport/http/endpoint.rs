@@ -77,7 +77,7 @@ impl HttpEndpoint {
                 ByteBudget::new(limits.stream_bytes, limits.queued_bytes),
             ),
             stalls: StallMonitor::new(limits.write_stall),
-            active_sessions: Arc::new(ActiveSessions::new(node.number(), &server)),
+            active_sessions: Arc::new(ActiveSessions::new(node.number(), &server, limits.drain)),
             http_sse: Arc::default(),
             node,
             tasks_started: Once::new(),

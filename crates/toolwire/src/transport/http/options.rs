@@ -247,7 +247,8 @@ impl HttpOptions {
         self
     }
 
-    /// Sets how long clients wait before they reconnect to a stream that the server closed (2025-11-25). Default: 1 s.
+    /// Sets how long clients wait before they reconnect to a stream that the server closed (2025-11-25), on average. Each
+    /// client gets a random delay that is up to a quarter shorter or longer. Default: 1 s.
     #[must_use]
     pub fn with_sse_retry(mut self, delay: Duration) -> Self {
         self.retry = delay;

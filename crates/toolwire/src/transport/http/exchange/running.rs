@@ -104,6 +104,11 @@ impl RunningHandler {
         }
     }
 
+    /// Lets the handler be cancelled when it is dropped, because its client has a response.
+    pub(crate) fn cancel_on_drop(&mut self) {
+        self.on_disconnect = OnDisconnect::Cancel;
+    }
+
     /// Polls the handler.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<FinalMessage>> {
         self.future.poll(cx)

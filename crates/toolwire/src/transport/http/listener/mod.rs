@@ -43,6 +43,9 @@ use crate::transport::start_message;
 /// after a second.
 const BACKLOG: u32 = 1024;
 
+/// The longest part of the drain timeout in which requests that still run end with an error for their clients.
+const MAX_STOP_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// A server that is bound to an address, for HTTP/1.1 and HTTP/2.
 ///
 /// [`Server::serve_http`] is the simplest way to serve. Use this type to learn the address before serving starts.
@@ -147,9 +150,9 @@ impl HttpListener {
 
     /// Serves until the server is shut down or the process gets a signal.
     ///
-    /// During shutdown, no connection is accepted, and open connections end after their current requests. After
-    /// [`drain`](crate::transport::http::HttpLimits::drain), the remaining connections are aborted. A second signal
-    /// aborts them at once.
+    /// During shutdown, no connection is accepted, and open connections end after their current requests. In the last
+    /// tenth of [`drain`](crate::transport::http::HttpLimits::drain), at most 1 s, resumable responses that are not complete
+    /// end with an error. After `drain`, the remaining connections are aborted. A second signal aborts them at once.
     ///
     /// # Errors
     /// Returns an error if the signal handlers cannot be installed.
@@ -198,22 +201,16 @@ impl HttpListener {
         drop(self.listener);
         self.service.shut_down_further();
         connections.start_shutdown();
-        // Requests of the 2025 revisions continue after their client has disconnected.
-        let finished = async {
-            let requests =
-                async { tokio::join!(connections.all_ended(), self.service.wait_until_idle()) };
-            tokio::join!(requests, self.service.stop_tasks(self.drain / 2))
-        };
-        tokio::select! {
-            _ = finished => {}
-            () = signals.next() => tracing::warn!("shutting down at once"),
-            () = tokio::time::sleep(self.drain) => {}
-        }
+        drain(&self.service, self.drain, &mut connections, &mut signals).await;
         if connections.len() > 0 {
             tracing::warn!(
                 connections = connections.len(),
                 "aborting connections that did not end in time"
             );
+        }
+        let requests = self.service.requests_in_flight();
+        if requests > 0 {
+            tracing::warn!(requests, "requests did not end in time");
         }
         connections.abort_all().await;
         Ok(())
@@ -233,6 +230,36 @@ impl HttpListener {
             (Some(network), Some(limit)) => connections.has_capacity(network, limit),
             _ => true,
         }
+    }
+}
+
+/// Waits until all requests have ended, at most for the drain timeout.
+async fn drain(
+    service: &HttpService,
+    timeout: Duration,
+    connections: &mut Connections,
+    signals: &mut Signals,
+) {
+    // Requests of the 2025 revisions continue after their client has disconnected.
+    let finished = async {
+        let requests = async { tokio::join!(connections.all_ended(), service.wait_until_idle()) };
+        tokio::join!(requests, service.stop_tasks(timeout / 2))
+    };
+    let mut finished = std::pin::pin!(finished);
+    let stop_timeout = (timeout / 10).min(MAX_STOP_TIMEOUT);
+    tokio::select! {
+        _ = &mut finished => return,
+        () = signals.next() => {
+            tracing::warn!("shutting down at once");
+            return;
+        }
+        () = tokio::time::sleep(timeout.saturating_sub(stop_timeout)) => {}
+    }
+    service.stop_requests();
+    tokio::select! {
+        _ = &mut finished => {}
+        () = signals.next() => tracing::warn!("shutting down at once"),
+        () = tokio::time::sleep(stop_timeout) => {}
     }
 }
 

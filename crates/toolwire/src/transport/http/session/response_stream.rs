@@ -10,7 +10,7 @@ use toolwire_proto::event_id::EventId;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::sse::SseEvent;
 
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, Cancellation};
 use crate::store::{LogEntry, StreamKey, WriterLease};
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::running::RunningHandler;
@@ -42,7 +42,7 @@ pub(crate) async fn open(
     };
     let control = session.stream(&name);
     let writer = endpoint.stream_writer();
-    let lease = WriterLease::new(WRITER_LEASE, lost_response);
+    let lease = WriterLease::new(WRITER_LEASE, lost_response.clone());
     let opened = writer.open(&session.key, &control, 1, Some(lease)).await;
     if let Err(error) = opened {
         return response::store_error(&error);
@@ -51,8 +51,14 @@ pub(crate) async fn open(
     let attachment = control.attach(endpoint.streams.bytes());
     let context = endpoint.reader_context(&session, attachment, None, None);
     let priming_event = priming_event(endpoint, &session, &control);
+    let handler = StreamingHandler {
+        running,
+        finished: None,
+        stopping: endpoint.active_sessions.stopping().clone(),
+        lost_response,
+    };
     let writing: BoxFuture<'_, ()> =
-        Box::pin(write_to_log(writer, Arc::clone(&session), control, running));
+        Box::pin(write_to_log(writer, Arc::clone(&session), control, handler));
     tokio::spawn(writing);
     let source = LogReader::new(context, 0, None, priming_event);
     endpoint.stream(Box::new(source), None)
@@ -69,21 +75,18 @@ pub(crate) fn priming_event(
     Some(
         SseEvent::new("")
             .with_id(id.to_string())
-            .with_retry(endpoint.options.retry),
+            .with_retry(endpoint.options.random_retry()),
     )
 }
 
-/// Polls a handler and writes its messages to the log, its outcome last.
+/// Polls a handler and writes its messages to the log, its outcome last. If this node stops before, the client gets the
+/// error now that it would otherwise get when the lease of the writer ends.
 async fn write_to_log(
     writer: StreamWriter,
     session: Arc<ActiveSession>,
     control: Arc<ResumableStream>,
-    running: RunningHandler,
+    mut handler: StreamingHandler,
 ) {
-    let mut handler = StreamingHandler {
-        running,
-        finished: None,
-    };
     loop {
         let ready = tokio::time::timeout(RENEW_INTERVAL, handler.wait()).await;
         if ready.is_err() {
@@ -116,12 +119,21 @@ struct StreamingHandler {
     running: RunningHandler,
     /// The final message after the handler has finished. `None` in it if the request was cancelled.
     finished: Option<Option<FinalMessage>>,
+    /// Raised when this node stops.
+    stopping: Cancellation,
+    /// The last entry of a stream whose node stops.
+    lost_response: LogEntry,
 }
 
 impl StreamingHandler {
-    /// Runs the handler until it has messages, has finished, or requests that the client disconnect.
+    /// Runs the handler until it has messages, has finished, or requests that the client disconnect, or until this node
+    /// stops.
     async fn wait(&mut self) {
+        let stopping = self.stopping.clone();
+        let mut stopping = pin!(stopping.cancelled());
         poll_fn(|cx| {
+            // The handler is polled after that, because its requests to the client fail now.
+            let is_stopping = stopping.as_mut().poll(cx).is_ready();
             loop {
                 if self.poll(cx) || self.running.context.is_release_requested() {
                     return Poll::Ready(());
@@ -132,7 +144,11 @@ impl StreamingHandler {
                     return Poll::Ready(());
                 }
                 if context.queue.poll_ready(cx).is_pending() {
-                    return Poll::Pending;
+                    return if is_stopping {
+                        Poll::Ready(())
+                    } else {
+                        Poll::Pending
+                    };
                 }
             }
         })
@@ -167,6 +183,11 @@ impl StreamingHandler {
             .map(|message| LogEntry::Message(message.bytes.into()))
             .collect();
         match self.finished.take() {
+            None if self.stopping.is_cancelled() => {
+                self.running.cancel_on_drop();
+                entries.push(self.lost_response.clone());
+                (entries, true)
+            }
             None => (entries, false),
             Some(Some(finished)) => {
                 entries.push(LogEntry::Last(finished.message.into_bytes().into()));

@@ -175,14 +175,14 @@ impl StreamWriter {
                 }
                 Err(error) => error,
             };
-            let patience = if stream.has_lease() {
+            let timeout = if stream.has_lease() {
                 WRITER_LEASE
             } else {
                 BREAK_OFF_AFTER
             };
             let failing = started.elapsed();
             tracing::warn!(%error, ?failing, "messages of a stream cannot be stored");
-            if failing >= patience {
+            if failing >= timeout {
                 stream.set_uncertain();
                 return WriteOutcome::Failed;
             }

@@ -65,6 +65,12 @@ const MAX_CACHED_RECORD_BYTES: usize = 16 * 1024;
 pub(crate) struct ActiveSessions {
     table: Mutex<SessionTable>,
     node: Arc<NodeNumber>,
+    early_cancellations: EarlyCancellations,
+    /// Raised when requests that still run end with an error, because this node stops soon.
+    stopping: Cancellation,
+    /// How long requests may continue after the shutdown of the server has begun. A listener raises `stopping` before;
+    /// a service without a listener does not.
+    drain: Duration,
     /// The server, which learns the end of each session. Only tests have none.
     server: Option<Server>,
 }
@@ -77,10 +83,13 @@ struct SessionTable {
 }
 
 impl ActiveSessions {
-    pub(crate) fn new(node: &Arc<NodeNumber>, server: &Server) -> Self {
+    pub(crate) fn new(node: &Arc<NodeNumber>, server: &Server, drain: Duration) -> Self {
         Self {
             table: Mutex::default(),
             node: Arc::clone(node),
+            early_cancellations: EarlyCancellations::default(),
+            stopping: Cancellation::new(),
+            drain,
             server: Some(server.clone()),
         }
     }
@@ -150,6 +159,53 @@ impl ActiveSessions {
     pub(crate) fn with_readers(&self) -> Vec<Arc<ActiveSession>> {
         let has_readers = |active: &Arc<ActiveSession>| active.readers.load(Ordering::Relaxed) > 0;
         self.all().into_iter().filter(has_readers).collect()
+    }
+
+    /// Returns the sessions that this node serves: those with a connection that reads a stream, or with a running request.
+    pub(crate) fn served(&self) -> Vec<Arc<ActiveSession>> {
+        let is_served = |active: &Arc<ActiveSession>| {
+            active.readers.load(Ordering::Relaxed) > 0 || active.state.has_requests()
+        };
+        self.all().into_iter().filter(is_served).collect()
+    }
+
+    /// Returns `true` if requests of sessions are running.
+    pub(crate) fn has_requests(&self) -> bool {
+        self.all().iter().any(|active| active.state.has_requests())
+    }
+
+    /// Applies a cancellation that a client sent to another node some time ago. A request that has not begun yet is
+    /// cancelled when it begins.
+    pub(crate) fn cancel(&self, session: &str, id: &RequestId, age: Duration) {
+        let now = Instant::now();
+        let until = now + REQUEST_DELAY.saturating_sub(age);
+        if until > now {
+            // Added first, so that a request that begins at this moment is not missed.
+            self.early_cancellations.add(session, id, until);
+        }
+        let Some(active) = self.find(session) else {
+            return;
+        };
+        let before = age.saturating_sub(REQUEST_DELAY);
+        let last = now.checked_sub(before);
+        if last.is_some_and(|last| active.state.cancel_begun_until(id, last)) {
+            self.early_cancellations.take(session, id);
+        }
+    }
+
+    /// Returns `true` if a request that begins now was cancelled before.
+    pub(crate) fn was_cancelled(&self, session: &str, id: &RequestId) -> bool {
+        self.early_cancellations.take(session, id)
+    }
+
+    /// Ends the requests that still run with an error, because this node stops soon.
+    pub(crate) fn stop_requests(&self) {
+        self.stopping.cancel();
+    }
+
+    /// Raised by [`stop_requests`](Self::stop_requests).
+    pub(crate) fn stopping(&self) -> &Cancellation {
+        &self.stopping
     }
 
     /// Fails the pending requests of this node to the clients of all sessions.
@@ -296,10 +352,20 @@ impl ActiveSession {
         let (Some(registry), Some(server)) = (registry, server) else {
             return requesting.await;
         };
+        let closing = async {
+            server.shutdown_signal().cancelled().await;
+            // A node that loses its number fails the request.
+            if self.node.current().is_some() {
+                tokio::select! {
+                    () = registry.stopping.cancelled() => {}
+                    () = tokio::time::sleep(registry.drain) => {}
+                }
+            }
+        };
         tokio::select! {
             biased;
             response = requesting => response,
-            () = server.shutdown_signal().cancelled() => Err(Error::closed()),
+            () = closing => Err(Error::closed()),
         }
     }
 
