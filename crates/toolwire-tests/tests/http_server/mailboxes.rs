@@ -15,13 +15,12 @@ use toolwire::store::{
     Mailbox, Mailboxes, MemoryBus, MemoryEventLog, MemoryMailboxes, MemorySessionStore,
     NodeMessage, SessionStore, StoreError,
 };
-use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, LegacyMode};
+use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::events::Events;
 use toolwire_tests::http::fixture::Fixture;
 use toolwire_tests::http::session::{Session, tool_call};
 use toolwire_tests::peer::{legacy, result_response, server, within};
-use toolwire_tests::traces::Traces;
 
 use crate::http_sse_client::{HttpSseClient, post};
 
@@ -34,6 +33,8 @@ enum Sending {
     /// The mailbox belongs to a node that has stopped.
     Absent,
     Unavailable,
+    /// The message arrives, but its sender gets no reply of the store.
+    Unknown,
 }
 
 /// The connection of one node to the mailboxes of all nodes.
@@ -98,6 +99,10 @@ impl Mailboxes for NodeMailboxes {
             Sending::Works => self.shared.send(node, message),
             Sending::Absent => Box::pin(async { Ok(false) }),
             Sending::Unavailable => Box::pin(async { Err(StoreError::unavailable("away")) }),
+            Sending::Unknown => Box::pin(async move {
+                self.shared.send(node, message).await?;
+                Err(StoreError::unknown("no reply"))
+            }),
         }
     }
 }
@@ -254,6 +259,18 @@ async fn message_for_the_stream_of_a_stopped_node_returns_404() {
 }
 
 #[tokio::test]
+async fn client_is_not_asked_to_repeat_a_message_that_may_have_arrived() {
+    let [(first, _), (second, of_second)] = two_sse_nodes();
+    let mut client = HttpSseClient::connect(&first).await;
+    of_second.set_sending(Sending::Unknown);
+    let ping = legacy(1, "ping", json!({}));
+    let response = second.respond(post(&client.address, &ping)).await;
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert!(!response.headers().contains_key("retry-after"));
+    client.expect(result_response(1, json!({}))).await;
+}
+
+#[tokio::test]
 async fn streams_of_a_node_that_lost_its_number_end() {
     let [(first, of_first), _] = two_sse_nodes();
     let mut client = HttpSseClient::connect(&first).await;
@@ -286,21 +303,4 @@ async fn stream_with_a_number_that_was_lost_meanwhile_is_not_opened() {
     let client = HttpSseClient::connect(&first).await;
     let node = of_first.own.lock().unwrap()[1];
     assert!(client.session().starts_with(&format!("{node:04x}")));
-}
-
-#[test]
-fn bus_without_mailboxes_is_reported_with_the_remedy() {
-    let warnings = |options: HttpOptions| {
-        let (traces, recording) = Traces::record();
-        drop(HttpService::new(server(), options));
-        drop(recording);
-        traces.text().matches("with_mailboxes").count()
-    };
-    let bus = || HttpOptions::new().with_bus(Arc::<MemoryBus>::default());
-    assert_eq!(warnings(bus()), 1);
-    let mailboxes = Arc::<MemoryMailboxes>::default();
-    assert_eq!(warnings(bus().with_mailboxes(mailboxes)), 0);
-    assert_eq!(warnings(HttpOptions::new()), 0);
-    let without_sessions = bus().with_legacy(LegacyMode::Stateless);
-    assert_eq!(warnings(without_sessions), 0);
 }

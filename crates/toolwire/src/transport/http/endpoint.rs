@@ -231,8 +231,16 @@ impl HttpEndpoint {
         self.active_sessions.session_closed(id);
         let signalled = self.signal(id, SessionSignal::Ended).await;
         // The events are removed even if the other nodes were not notified, because no client can resume the session.
-        self.stores.remove_streams(principal, id).await?;
-        signalled.map(|()| true)
+        let (signalled, removed) = tokio::join!(
+            self.signal(id, SessionSignal::Ended),
+            self.stores.remove_streams(principal, id)
+        );
+        if let Err(error) = signalled {
+            tracing::warn!(%error, "the end of a session cannot be published; it is published later");
+            // A client that repeats its request would get the response that there is no such session.
+            self.node.publish_end_later(id);
+        }
+        removed.map(|()| true)
     }
 
     /// Publishes a signal about a session to the other nodes. Does nothing without a bus.

@@ -28,7 +28,7 @@ use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
 
 use crate::engine::{BoxFuture, Principal, TokenInfo};
-use crate::store::{NodeMessage, SessionRecord};
+use crate::store::{NodeMessage, SessionRecord, StoreError};
 use crate::transport::chunk::ChunkSender;
 use crate::transport::duplex::MessageLoop;
 use crate::transport::http::endpoint::HttpEndpoint;
@@ -178,6 +178,14 @@ async fn deliver(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpRespo
         Ok(true) => Ok(response::empty(StatusCode::ACCEPTED)),
         // The node of the stream has stopped, and the stream with it.
         Ok(false) => Err(unknown_session()),
+        // A client that gets 503 sends the message again, and its call would run twice.
+        Err(error @ StoreError::Unknown(_)) => {
+            tracing::warn!(%error, "a message to a stream of another node may be lost");
+            Err(response::reject(
+                StatusCode::GATEWAY_TIMEOUT,
+                "the message may have been delivered; do not send it again",
+            ))
+        }
         Err(error) => Err(response::store_error(&error)),
     }
 }
@@ -325,7 +333,7 @@ struct SessionLease {
 }
 
 impl SessionLease {
-    async fn create(&self) -> Result<(), crate::store::StoreError> {
+    async fn create(&self) -> Result<(), StoreError> {
         let record = SessionRecord::new(HTTP_WITH_SSE, ClientCapabilities::default(), None);
         let created = self
             .stores
