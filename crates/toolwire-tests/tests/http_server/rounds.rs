@@ -1,16 +1,19 @@
 //! Calls of several rounds over HTTP: the request state is bound to its principal and request, and every rejection is
 //! the same.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use toolwire::store::MemoryNonceStore;
+use tokio::time::Instant;
+use toolwire::store::contract::{Fault, Faulty};
+use toolwire::store::{MemoryNonceStore, NonceStore, StoreError};
 use toolwire::transport::http::{HttpOptions, HttpService, LegacyMode};
 use toolwire::types::InputRequest;
 use toolwire::{
-    Error, KeyRing, PromptArguments, PromptHandler, RequestContext, ResourceHandler, Server,
-    StateKey,
+    BoxFuture, Error, KeyRing, Principal, PromptArguments, PromptHandler, RequestContext,
+    ResourceHandler, Server, StateKey,
 };
 use toolwire_tests::http::direct::{CompleteResponse, InProcessClient};
 use toolwire_tests::http::request::Request;
@@ -232,6 +235,42 @@ fn flipped(text: &str, at: usize) -> char {
         b'A' => 'B',
         _ => 'A',
     }
+}
+
+/// A nonce store that the test also has.
+#[derive(Debug)]
+struct SharedNonces(Arc<Faulty<MemoryNonceStore>>);
+
+impl NonceStore for SharedNonces {
+    fn mark_used<'a>(
+        &'a self,
+        owner: &'a Principal,
+        fingerprint: &'a [u8; 32],
+        lifetime: Duration,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        self.0.mark_used(owner, fingerprint, lifetime)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn single_use_state_is_rejected_for_now_if_its_store_fails() {
+    let nonces = Arc::new(Faulty::new(Arc::<MemoryNonceStore>::default()));
+    let shared = SharedNonces(Arc::clone(&nonces));
+    let client = ann(server().with_single_use_request_state(shared));
+    let state = state_of(&client, &count_request()).await;
+    for fault in [Fault::Hang, Fault::Error] {
+        nonces.inject("mark_used", fault, 1);
+        let before = Instant::now();
+        let response = client.send(count_request().round(Some(&state))).await;
+        assert_eq!(response.status(), 503, "{fault:?}");
+        assert!(response.headers().contains_key("retry-after"));
+        let deadline = Duration::from_secs(2);
+        let waited = before.elapsed();
+        assert_eq!(waited >= deadline, fault == Fault::Hang, "{waited:?}");
+    }
+    assert!(is_complete(
+        &client.request(count_request().round(Some(&state))).await
+    ));
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use toolwire_proto::journal::Journal;
 use toolwire_proto::request_state::{self, Binding, KeyRing, SealError, StateError, StateKey};
+use toolwire_proto::requests::overloaded_error;
 use toolwire_types::ErrorObject;
 
 use crate::engine::{Principal, since_epoch};
@@ -19,6 +20,9 @@ use crate::store::{NonceStore, StoreError};
 
 /// The default validity of a state.
 const DEFAULT_TTL: Duration = Duration::from_secs(600);
+
+/// The time in which the nonce store has to mark a state as used. It may be in another process.
+const NONCE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// The error text if the system provides no random bytes.
 pub(crate) const NO_RANDOMNESS: &str = "the system provides no random bytes";
@@ -178,25 +182,27 @@ impl StateSeal {
     /// Marks a single-use state as used.
     ///
     /// # Errors
-    /// Returns an error if the state was used before, or if the nonce store is full for its owner or fails.
+    /// Returns an error if the state was used before, or if the nonce store is full for its owner, fails, or does not respond
+    /// in time. Over HTTP, the last ones are 503.
     pub(crate) async fn mark_used(&self, state: &SingleUseState) -> Result<(), ErrorObject> {
         let Some(nonces) = &self.nonces else {
             return Ok(());
         };
         // The clock of the node that stores the nonce may be ahead of the clocks of nodes that open states.
         let lifetime = state.lifetime.saturating_add(request_state::MAX_CLOCK_SKEW);
-        match nonces
-            .mark_used(&state.owner, &state.fingerprint, lifetime)
-            .await
-        {
+        let marking = nonces.mark_used(&state.owner, &state.fingerprint, lifetime);
+        let marked = tokio::time::timeout(NONCE_DEADLINE, marking).await;
+        let marked = marked
+            .unwrap_or_else(|_| Err(StoreError::unknown("the deadline of the store has passed")));
+        match marked {
             Ok(true) => Ok(()),
             Ok(false) => Err(StateError::used().into()),
-            Err(StoreError::OwnerFull) => Err(ErrorObject::internal(
+            Err(StoreError::OwnerFull) => Err(overloaded_error(
                 "too many request states of this user were used in a short time; try again later",
             )),
             Err(error) => {
                 tracing::error!(%error, "the nonce store failed, so request state is rejected");
-                Err(ErrorObject::internal(
+                Err(overloaded_error(
                     "request state cannot be checked now; try again",
                 ))
             }
