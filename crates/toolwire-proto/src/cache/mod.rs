@@ -13,6 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolwire_types::{CacheScope, RawJson};
 
+use crate::raw_object::RawObject;
+
 pub use invalidation::{Invalidation, concerns, invalidated_by};
 
 const TTL_MS: &str = "ttlMs";
@@ -47,6 +49,20 @@ impl CacheHint {
     pub fn ttl_ms(&self) -> u64 {
         u64::try_from(self.ttl.as_millis())
             .map_or(MAX_SAFE_INTEGER, |ttl| ttl.min(MAX_SAFE_INTEGER))
+    }
+
+    /// Returns the hint of a result that is made from two others: the shorter lifetime, and private if one of them is.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        let is_public = self.scope == CacheScope::Public && other.scope == CacheScope::Public;
+        Self {
+            ttl: self.ttl.min(other.ttl),
+            scope: if is_public {
+                CacheScope::Public
+            } else {
+                CacheScope::Private
+            },
+        }
     }
 
     /// Creates a hint for results that any client may share.
@@ -107,6 +123,18 @@ pub fn attach(hint: CacheHint, result: &RawJson) -> RawJson {
     members.insert(TTL_MS.to_owned(), ttl_ms.as_raw_value());
     members.insert(CACHE_SCOPE.to_owned(), scope.as_raw_value());
     RawJson::from_serialize(&members).expect("string keys and JSON values always serialize")
+}
+
+/// Returns a result that callers must not share: the scope of its hint is private. Other members keep their text.
+#[must_use]
+pub fn without_sharing(result: RawJson) -> RawJson {
+    let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
+        return result;
+    };
+    if members.text(CACHE_SCOPE).as_deref() == Some("public") {
+        members.set_text(CACHE_SCOPE, "private");
+    }
+    members.finish_if_edited().unwrap_or_else(|| result.clone())
 }
 
 /// Returns `true` for the methods whose complete results clients cache by their hints.
@@ -299,6 +327,39 @@ mod tests {
         let asks_for_input = r#"{"resultType":"input_required","inputRequests":{}}"#;
         check(hint, asks_for_input, asks_for_input);
         check(hint, "[1]", "[1]");
+    }
+
+    #[test]
+    fn merged_hint_is_the_shorter_and_narrower_one() {
+        let (one, two) = (milliseconds(1), milliseconds(2));
+        let public = CacheHint::public(two);
+        assert_eq!(
+            public.merged(CacheHint::public(one)),
+            CacheHint::public(one)
+        );
+        assert_eq!(
+            public.merged(CacheHint::private(one)),
+            CacheHint::private(one)
+        );
+        assert_eq!(
+            CacheHint::private(one).merged(public),
+            CacheHint::private(one)
+        );
+    }
+
+    #[test]
+    fn public_result_becomes_private() {
+        #[track_caller]
+        fn check(result: &str, expected: &str) {
+            assert_eq!(without_sharing(raw(result)).get(), expected);
+        }
+        check(
+            r#"{"z":1.0,"cacheScope":"public","ttlMs":5}"#,
+            r#"{"z":1.0,"cacheScope":"private","ttlMs":5}"#,
+        );
+        for unchanged in [r#"{"cacheScope": "private"}"#, r#"{"a": 1.0}"#, "[1.0]"] {
+            check(unchanged, unchanged);
+        }
     }
 
     #[test]

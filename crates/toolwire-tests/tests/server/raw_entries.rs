@@ -1,8 +1,13 @@
 //! Raw entries of a source: descriptors, parameters and results are passed on as they are.
 
+use std::time::Duration;
+
 use serde_json::json;
-use toolwire::middleware::{Next, Request, from_fn};
-use toolwire::{Catalog, ErrorObject, Mount, RawJson, RequestContext, Server, Source};
+use toolwire::middleware::{Next, Policy, PolicyConditions, PolicyRule, Request, from_fn};
+use toolwire::{
+    CacheHint, Caller, Catalog, ErrorObject, Mount, RawJson, RequestContext, ResourceHandler,
+    Server, Source,
+};
 use toolwire_tests::peer::{Peer, call, legacy, modern, server};
 
 const TOOL: &str = r#"{"zeta":1.0,"name":"fetch","title":"Fetch","inputSchema":{"type":"object","minimum":1e2},"x-own":[1.50]}"#;
@@ -324,4 +329,90 @@ fn catalog_is_limited_in_entries_and_bytes() {
         let error = error.unwrap_err().to_string();
         assert!(error.contains("the limit is 65536"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn contents_are_shared_only_if_every_caller_may_read_them() {
+    /// A source with a resource and a template that all callers of its server may share.
+    struct Public;
+    impl Source for Public {
+        fn catalog(&self) -> Catalog {
+            let read = async |_: RequestContext, _: RawJson| {
+                let result = r#"{"contents":[],"n":1.0,"ttlMs":5,"cacheScope":"public"}"#;
+                Ok(json(result))
+            };
+            let mut catalog = Catalog::new();
+            let resource = json(r#"{"uri":"x://a","name":"a"}"#);
+            let template = json(r#"{"uriTemplate":"x://{b}/t","name":"b"}"#);
+            let added = catalog.add_raw_resource(resource, read);
+            added.expect("a valid resource");
+            let added = catalog.add_raw_resource_template(template, read);
+            added.expect("a valid template");
+            catalog
+        }
+    }
+    let check = async |server: Server, expected: &str| {
+        for uri in ["x://a", "x://7/t"] {
+            let mut peer = Peer::connect(&server);
+            let read = modern(1, "resources/read", json!({"uri": uri}));
+            let result = peer.result_of(read).await;
+            assert_eq!(result["cacheScope"], expected, "{uri}: {result}");
+            assert_eq!(result["n"].to_string(), "1.0");
+        }
+    };
+    let mount = || Mount::new("m", Public);
+    check(server().mount_with(mount()), "public").await;
+    check(server().mount("o", server().mount_with(mount())), "public").await;
+    let filtered = || mount().with_filter(|_: &Caller<'_>, _: &str| true);
+    check(server().mount_with(filtered()), "private").await;
+    let other = server().mount_with(mount());
+    check(
+        other.mount_with(Mount::flat(server()).with_filter(|_, _| true)),
+        "public",
+    )
+    .await;
+    check(
+        server().mount("o", server().mount_with(filtered())),
+        "private",
+    )
+    .await;
+    check(server().mount_with(mount().with_scopes(["s"])), "private").await;
+    let policy = Policy::new([PolicyRule::allow(PolicyConditions::new())]).expect("a valid policy");
+    check(
+        server().mount_with(mount().with_middleware(policy.clone())),
+        "private",
+    )
+    .await;
+    check(
+        server().mount_with(mount()).with_middleware(policy),
+        "private",
+    )
+    .await;
+    let shown = |_: &Caller<'_>, _: &str| true;
+    check(
+        server().mount_with(mount()).with_visibility(shown),
+        "private",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn own_contents_are_shared_only_if_every_caller_may_read_them() {
+    let check = async |server: Server, expected: &str| {
+        let mut peer = Peer::connect(&server);
+        let read = modern(1, "resources/read", json!({"uri": "x://a"}));
+        assert_eq!(peer.result_of(read).await["cacheScope"], expected);
+    };
+    let resource = || {
+        let hint = CacheHint::public(Duration::from_secs(1));
+        ResourceHandler::new("x://a", "a", |_, _| async { "text" }).with_cache(hint)
+    };
+    check(server().resource(resource()), "public").await;
+    check(
+        server().resource(resource().requires_scopes(["s"])),
+        "private",
+    )
+    .await;
+    let hidden = server().with_visibility(|_: &Caller<'_>, _: &str| true);
+    check(hidden.resource(resource()), "private").await;
 }

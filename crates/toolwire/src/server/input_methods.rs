@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
+use toolwire_proto::cache::without_sharing;
 use toolwire_proto::methods::Method;
 use toolwire_proto::stamp;
 use toolwire_types::json::checked_raw;
-use toolwire_types::{CallToolResult, ErrorObject, GetPromptRequestParams};
+use toolwire_types::{CacheScope, CallToolResult, ErrorObject, GetPromptRequestParams};
 
 use crate::engine::{EncodedResult, Outcome, boxed_cold};
 use crate::server::prompt::PromptResponse;
 use crate::server::request::Exchange;
-use crate::server::resource::ReadOutcome;
+use crate::server::resource::{ReadOutcome, ResolvedResource};
 use crate::server::response::ToolResponse;
 use crate::server::result_meta::remove_forbidden_meta;
 use crate::server::rounds::{RequestRounds, RoundOutcome};
+use crate::server::snapshot::Snapshot;
 use crate::server::tool::ToolEntry;
 use crate::server::tool_error::ToolError;
 
@@ -213,6 +215,16 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
     }
 }
 
+/// Returns `true` if the server hides the resource from some callers, or rejects them. Then callers must not share its
+/// contents.
+fn is_restricted(snapshot: &Snapshot, resource: &ResolvedResource) -> bool {
+    let origin = resource.origin();
+    snapshot.visibility.is_some()
+        || !snapshot.policies.is_empty()
+        || !resource.access().scopes.is_empty()
+        || origin.is_some_and(|origin| origin.is_restricted())
+}
+
 pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) -> Outcome {
     let snapshot = exchange.snapshot();
     let Some(uri) = exchange.name() else {
@@ -223,8 +235,15 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
         return Err(stamp::resource_not_found(uri, version));
     };
     exchange.context.check_access(resource.access())?;
+    let is_restricted = is_restricted(snapshot, &resource);
     if let Some(raw) = resource.raw_entry() {
-        return raw.respond(exchange).await;
+        let outcome = raw.respond(exchange).await?;
+        return Ok(match outcome {
+            EncodedResult::Json(result) if is_restricted => {
+                EncodedResult::Json(without_sharing(result))
+            }
+            outcome => outcome,
+        });
     }
     let mut rounds = RequestRounds::new(method, exchange);
     if let Some(marking) = rounds.mark_state_used() {
@@ -237,6 +256,9 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
         let incomplete = match reading.await {
             Ok(ReadOutcome::Complete(mut result)) => {
                 remove_forbidden_meta(&mut result, method.name, exchange.name());
+                if is_restricted {
+                    result.cache_scope = Some(CacheScope::Private);
+                }
                 return snapshot.finish(result, version);
             }
             #[cfg(feature = "input")]

@@ -41,6 +41,11 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    /// Returns `true` if a rule or a policy may hide the entry from some callers.
+    pub(crate) fn is_restricted(&self) -> bool {
+        !self.rules.is_empty() || !self.policies.is_empty()
+    }
+
     /// Returns `true` if the rules of all levels show the entry, and the URI on their level for which it is used.
     pub(crate) fn is_visible_to(
         &self,
