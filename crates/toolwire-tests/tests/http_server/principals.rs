@@ -1,7 +1,11 @@
 //! Sessions and streams belong to the principal that opened them.
 
-use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
+
+use serde_json::json;
+use toolwire::store::MemorySessionStore;
+use toolwire::store::contract::Faulty;
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire_tests::http::direct::{CompleteResponse, InProcessClient, in_session, next_chunk};
 use toolwire_tests::http::fixture::{Fixture, HandlerEvent};
@@ -89,6 +93,38 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
         200,
         "the same user with another client"
     );
+}
+
+/// Returns how often each method of a store was called.
+fn calls(store: &Faulty<MemorySessionStore>) -> Vec<usize> {
+    let methods = ["load", "load_initialized", "touch", "replace", "delete"];
+    methods.map(|method| store.calls(method)).to_vec()
+}
+
+/// The time of a response depends on the calls of the store. A store finds a session by its id and principal together.
+#[tokio::test]
+async fn session_of_another_principal_causes_the_work_of_an_unknown_session() {
+    let store = Arc::new(Faulty::new(Arc::<MemorySessionStore>::default()));
+    let options = HttpOptions::new().with_session_store(store.clone());
+    let fixture = Fixture::new();
+    let service = HttpService::new(fixture.server.clone(), options);
+    let ann = InProcessClient::with_token(&service, "https://issuer", "ann");
+    let session = ann.open_session().await;
+    let bob = InProcessClient::with_token(&service, "https://issuer", "bob");
+    let mut work = Vec::new();
+    for id in [&session, &"x".repeat(session.len())] {
+        let before = calls(&store);
+        send_every_request(&bob, id, "stream.1").await;
+        let after = calls(&store).into_iter();
+        work.push(
+            after
+                .zip(before)
+                .map(|(after, before)| after - before)
+                .collect::<Vec<_>>(),
+        );
+    }
+    assert_eq!(work[0], work[1]);
+    assert!(work[0].iter().sum::<usize>() > 0, "{work:?}");
 }
 
 #[tokio::test]

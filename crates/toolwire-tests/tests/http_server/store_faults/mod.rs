@@ -3,20 +3,21 @@
 //! The same rules hold for every fault: no request waits beyond a deadline, no client gets wrong data, every loss is
 //! reported (503, an unknown session or event id, an error, a broken connection), and everything works afterwards.
 
-use std::sync::Arc;
+mod cluster;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
-use toolwire::store::contract::{Fault, Faulty};
-use toolwire::store::{MemoryBus, MemoryEventLog, MemorySessionStore};
-use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
-use toolwire_tests::http::direct::{InProcessClient, in_session};
-use toolwire_tests::http::fixture::{Fixture, HandlerEvent};
+use toolwire::store::contract::Fault;
+use toolwire::transport::http::HttpLimits;
+use toolwire_tests::http::direct::in_session;
+use toolwire_tests::http::fixture::HandlerEvent;
 use toolwire_tests::http::request::Request;
-use toolwire_tests::http::session::{initialize_request, tool_call, tool_call_with_token};
-use toolwire_tests::peer::{notification, result_response, text};
+use toolwire_tests::http::session::tool_call_with_token;
+use toolwire_tests::peer::{cancel, result_response, text};
 
+use self::cluster::{Cluster, Trouble, with_each_trouble};
 use crate::store_changes::{Listener, TOOLS_CHANGED};
 use crate::store_streams::{Ended, Stream};
 
@@ -25,206 +26,6 @@ const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
 /// No response and no event takes longer than this.
 const DEADLINE: Duration = Duration::from_secs(45);
-
-/// What happens to the stores of both nodes.
-#[derive(Debug, Clone, Copy)]
-enum Trouble {
-    /// One of three calls has this fault.
-    Calls(Fault),
-    /// One of two messages of the bus has this fault.
-    Messages(Fault),
-    /// The last writes of all stores are lost.
-    Rewind(usize),
-}
-
-const TROUBLES: [Trouble; 13] = [
-    Trouble::Calls(Fault::Error),
-    Trouble::Calls(Fault::LostReply),
-    Trouble::Calls(Fault::Twice),
-    Trouble::Calls(Fault::Slow(Duration::from_millis(300))),
-    Trouble::Calls(Fault::Slow(Duration::from_secs(3))),
-    Trouble::Calls(Fault::Hang),
-    Trouble::Calls(Fault::StaleRead(1)),
-    Trouble::Messages(Fault::Drop),
-    Trouble::Messages(Fault::Duplicate),
-    Trouble::Messages(Fault::Reorder),
-    Trouble::Rewind(1),
-    Trouble::Rewind(2),
-    Trouble::Rewind(usize::MAX),
-];
-
-impl Trouble {
-    /// Returns `true` if the stores may not know what they have stored.
-    fn loses_data(self) -> bool {
-        matches!(self, Self::Rewind(_) | Self::Calls(Fault::StaleRead(_)))
-    }
-}
-
-/// A node with its own connections to the stores.
-struct Node {
-    fixture: Fixture,
-    client: InProcessClient,
-    sessions: Arc<Faulty<Faulty<MemorySessionStore>>>,
-    events: Arc<Faulty<Faulty<MemoryEventLog>>>,
-    bus: Arc<Faulty<MemoryBus>>,
-}
-
-/// Two nodes and their stores.
-struct Cluster {
-    sessions: Arc<Faulty<MemorySessionStore>>,
-    events: Arc<Faulty<MemoryEventLog>>,
-    nodes: [Node; 2],
-    trouble: Trouble,
-}
-
-impl Cluster {
-    fn new(trouble: Trouble) -> Self {
-        let sessions = Arc::new(Faulty::rewindable(MemorySessionStore::default));
-        let events = Arc::new(Faulty::rewindable(MemoryEventLog::default));
-        let bus = Arc::<MemoryBus>::default();
-        let node = || {
-            let mut limits = HttpLimits::default();
-            limits.quiet_period = Duration::ZERO;
-            let sessions = Arc::new(Faulty::new(Arc::clone(&sessions)));
-            let events = Arc::new(Faulty::new(Arc::clone(&events)));
-            let bus = Arc::new(Faulty::new(Arc::clone(&bus)));
-            let options = HttpOptions::new()
-                .with_limits(limits)
-                .with_session_store(sessions.clone())
-                .with_event_log(events.clone())
-                .with_bus(bus.clone());
-            let fixture = Fixture::new();
-            let service = HttpService::new(fixture.server.clone(), options);
-            Node {
-                client: InProcessClient::new(&service),
-                fixture,
-                sessions,
-                events,
-                bus,
-            }
-        };
-        let nodes = [node(), node()];
-        Self {
-            sessions,
-            events,
-            nodes,
-            trouble,
-        }
-    }
-
-    /// Begins the faults that last.
-    fn begin(&self, seed: u64) {
-        match self.trouble {
-            Trouble::Calls(fault @ Fault::StaleRead(_)) => {
-                self.sessions.inject_random(seed, 3, &[fault]);
-                self.events.inject_random(seed, 3, &[fault]);
-            }
-            Trouble::Calls(fault) => {
-                for (seed, node) in (seed..).zip(&self.nodes) {
-                    node.sessions.inject_random(seed, 3, &[fault]);
-                    node.events.inject_random(seed, 3, &[fault]);
-                    node.bus.inject_random(seed, 3, &[fault]);
-                }
-            }
-            Trouble::Messages(fault) => {
-                for (seed, node) in (seed..).zip(&self.nodes) {
-                    node.bus.inject_random(seed, 2, &[fault]);
-                }
-            }
-            Trouble::Rewind(_) => {}
-        }
-    }
-
-    /// Lets the stores lose data, if that is the trouble.
-    async fn strike(&self) {
-        if let Trouble::Rewind(writes) = self.trouble {
-            self.sessions.rewind(writes).await;
-            self.events.rewind(writes).await;
-        }
-    }
-
-    fn heal(&self) {
-        self.sessions.heal();
-        self.events.heal();
-        for node in &self.nodes {
-            node.sessions.heal();
-            node.events.heal();
-            node.bus.heal();
-        }
-    }
-
-    /// Opens a session. Its client repeats what the server rejects for now.
-    async fn open_session(&self) -> String {
-        for node in self.nodes.iter().cycle().take(100) {
-            let opened = node.client.request(initialize_request(VERSION));
-            let opened = timeout(DEADLINE, opened).await.expect("no client waits");
-            if opened.status != 200 {
-                assert_eq!(opened.status, 503, "{:?}: {}", self.trouble, opened.body);
-                continue;
-            }
-            let session = opened.session.expect("a session is opened");
-            let initialized = notification("notifications/initialized", json!({}));
-            let initialized = node.client.request(in_session(&session, &initialized));
-            let initialized = timeout(DEADLINE, initialized).await;
-            match initialized.expect("no client waits").status {
-                202 => return session,
-                503 => {}
-                404 if self.trouble.loses_data() => {}
-                status => panic!("{:?}: {status}", self.trouble),
-            }
-        }
-        panic!("{:?}: no session is opened", self.trouble);
-    }
-
-    /// Calls a tool. Returns `false` if the session is unknown, and `None` if the server rejects the request for now.
-    async fn call(&self, node: usize, session: &str, id: u64) -> Option<bool> {
-        let call = tool_call(id, "count", json!({"n": 1}));
-        let response = self.nodes[node].client.request(in_session(session, &call));
-        let response = timeout(DEADLINE, response).await.expect("no client waits");
-        match response.status {
-            200 => {
-                let message: Value = serde_json::from_str(&response.body).unwrap();
-                assert_eq!(message, result_response(id, text("counted")));
-                Some(true)
-            }
-            503 => None,
-            404 if self.trouble.loses_data() => Some(false),
-            status => panic!("{:?}: {status} {}", self.trouble, response.body),
-        }
-    }
-
-    /// Checks that both nodes serve a session, the client's own or a new one.
-    async fn expect_recovery(&self, mut session: String) {
-        self.heal();
-        sleep(Duration::from_secs(5)).await;
-        if self.call(0, &session, 900).await == Some(false) {
-            session = self.open_session().await;
-        }
-        for (node, id) in [0, 1, 0, 1].into_iter().zip(901..) {
-            let called = self.call(node, &session, id).await;
-            assert_eq!(called, Some(true), "{:?}", self.trouble);
-        }
-    }
-}
-
-/// Runs a scenario with each trouble and several seeds.
-///
-/// The scenario returns whether its client noticed the trouble. It must notice lost data and calls that fail, with one of
-/// the seeds at least, and nothing of troubles that a node can hide.
-async fn with_each_trouble(
-    is_noticed: impl Fn(Trouble) -> Option<bool>,
-    scenario: impl AsyncFn(Cluster, u64) -> bool,
-) {
-    for trouble in TROUBLES {
-        let mut has_noticed = false;
-        for seed in 0..3 {
-            has_noticed |= scenario(Cluster::new(trouble), seed).await;
-        }
-        if let Some(expected) = is_noticed(trouble) {
-            assert_eq!(has_noticed, expected, "{trouble:?}");
-        }
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn requests_of_a_session_are_served_or_rejected_for_now() {
@@ -411,6 +212,89 @@ async fn change_at_either_node_reaches_the_listeners_at_both() {
                     expect_change(listener, cluster.trouble).await;
                 }
             }
+            false
+        },
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn response_of_a_client_arrives_or_its_call_ends() {
+    let is_noticed = |trouble: Trouble| match trouble {
+        Trouble::Rewind(_) => Some(true),
+        Trouble::Calls(Fault::StaleRead(_)) => None,
+        _ => Some(false),
+    };
+    with_each_trouble(is_noticed, async |cluster, seed| {
+        let session = cluster.open_session().await;
+        let mut stream = cluster.start(&session, "ask").await;
+        let request: Value = serde_json::from_str(&stream.next().await.unwrap()).unwrap();
+        cluster.begin(seed);
+        cluster.strike().await;
+        let result = json!({"action": "accept", "content": {"name": "Ada"}});
+        let response = result_response(request["id"].clone(), result);
+        let response = in_session(&session, &response);
+        let (status, _) = cluster.send_until_accepted(1, &response).await;
+        let is_accepted = status == 202 || status == 404 && cluster.trouble.loses_data();
+        assert!(is_accepted, "{:?}: {status}", cluster.trouble);
+        let outcome = cluster.response_on(&session, stream).await;
+        let is_answered = outcome.is_some_and(|message| message.to_string().contains("Ada"));
+        cluster.expect_recovery(session).await;
+        !is_answered
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_call_ends_at_the_other_node() {
+    with_each_trouble(
+        |_| None,
+        async |mut cluster, seed| {
+            let session = cluster.open_session().await;
+            let stream = cluster.start(&session, "wait").await;
+            cluster.nodes[0].fixture.expect(HandlerEvent::Started).await;
+            cluster.begin(seed);
+            cluster.strike().await;
+            let cancelled = in_session(&session, &cancel(1));
+            match cluster.send_until_accepted(1, &cancelled).await.0 {
+                202 => {
+                    let outcome = cluster.response_on(&session, stream).await;
+                    assert_eq!(outcome, None, "{:?}", cluster.trouble);
+                    cluster.nodes[0].fixture.expect(HandlerEvent::Dropped).await;
+                }
+                status => assert!(status == 404 && cluster.trouble.loses_data(), "{status}"),
+            }
+            cluster.expect_recovery(session).await;
+            false
+        },
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_session_ends_at_the_other_node() {
+    with_each_trouble(
+        |_| None,
+        async |mut cluster, seed| {
+            let session = cluster.open_session().await;
+            let stream = cluster.start(&session, "wait").await;
+            cluster.nodes[0].fixture.expect(HandlerEvent::Started).await;
+            cluster.begin(seed);
+            cluster.strike().await;
+            let delete = Request::delete(&session, VERSION);
+            let (status, is_repeated) = cluster.send_until_accepted(1, &delete).await;
+            // The session may have been deleted by a request that was rejected.
+            let is_executed_twice = matches!(cluster.trouble, Trouble::Calls(Fault::Twice));
+            let is_deleted = is_repeated || is_executed_twice || cluster.trouble.loses_data();
+            assert!(status == 204 || status == 404 && is_deleted, "{status}");
+            cluster.heal();
+            if status == 204 {
+                let outcome = cluster.response_on(&session, stream).await;
+                assert_eq!(outcome, None, "{:?}", cluster.trouble);
+                cluster.nodes[0].fixture.expect(HandlerEvent::Dropped).await;
+            }
+            let replacement = cluster.open_session().await;
+            cluster.expect_recovery(replacement).await;
             false
         },
     )
