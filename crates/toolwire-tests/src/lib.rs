@@ -7,6 +7,7 @@
 pub mod channel_transport;
 #[cfg(unix)]
 pub mod engine;
+pub mod every_method;
 pub mod http;
 pub mod http_client_stack;
 pub mod legacy_server;

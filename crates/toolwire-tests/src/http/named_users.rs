@@ -5,7 +5,8 @@ use http::StatusCode;
 use toolwire::transport::http::{AuthorizationError, Authorizer};
 use toolwire::{BoxFuture, ScopeSet, TokenInfo};
 
-/// An authorizer whose access tokens are the names of the users.
+/// An authorizer whose access tokens are the names of the users. A name may be followed by a colon and a scope that the
+/// token grants.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::exhaustive_structs, reason = "it has no settings")]
 pub struct NamedUsers;
@@ -19,7 +20,10 @@ impl Authorizer for NamedUsers {
         let user = field.and_then(|field| field.to_str().ok()?.strip_prefix("Bearer "));
         let token = user.map(|user| {
             let token = TokenInfo::verified().with_issuer("https://issuer");
-            token.with_subject(user)
+            match user.split_once(':') {
+                Some((user, scope)) => token.with_subject(user).with_scopes([scope]),
+                None => token.with_subject(user),
+            }
         });
         let missing = || AuthorizationError::new(StatusCode::UNAUTHORIZED, "no token");
         Box::pin(std::future::ready(token.ok_or_else(missing)))

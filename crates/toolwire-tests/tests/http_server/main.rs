@@ -30,6 +30,7 @@ mod middleware;
 mod mirrored_headers;
 mod missing_stores;
 mod modern;
+mod mount_scopes;
 mod mutations;
 mod policy;
 mod principals;

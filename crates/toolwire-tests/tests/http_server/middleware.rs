@@ -4,13 +4,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolwire::events::Emitter;
 use toolwire::middleware::{Middleware, Next, Outcome, Request as Exchange};
-use toolwire::{BoxFuture, ErrorObject, Server};
+use toolwire::{BoxFuture, ErrorObject, ProtocolVersion, Server};
+use toolwire_proto::methods;
+use toolwire_tests::every_method::{
+    MethodRequest, capabilities_of_every_method, request_of, server_of_every_method,
+};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::{REVISIONS, Session};
 use toolwire_tests::legacy_server::rich_server;
-use toolwire_tests::peer::{legacy, modern, notification};
+use toolwire_tests::peer::{legacy, modern, modern_with, notification};
 
 /// Records the methods that it sees. With `waits`, it is not ready at its first poll.
 #[derive(Clone, Default)]
@@ -47,7 +52,10 @@ fn observed(waits: bool) -> (Server, Seen) {
         waits,
         ..Seen::default()
     };
-    (rich_server().with_middleware(seen.clone()), seen)
+    (
+        server_of_every_method(&Emitter::new()).with_middleware(seen.clone()),
+        seen,
+    )
 }
 
 #[tokio::test]
@@ -58,19 +66,18 @@ async fn requests_of_sessions_are_seen_once() {
         for version in REVISIONS {
             let session = Session::initialize(&endpoint, version).await;
             assert!(seen.take().contains(&"initialize".to_owned()));
-            let requests = [
-                ("ping", json!({})),
-                ("tools/list", json!({})),
-                ("tools/call", json!({"name": "numbers", "arguments": {}})),
-                ("resources/read", json!({"uri": "notes://one"})),
-                ("logging/setLevel", json!({"level": "error"})),
-                ("resources/subscribe", json!({"uri": "notes://one"})),
-                ("resources/unsubscribe", json!({"uri": "notes://one"})),
-            ];
-            for (id, (method, params)) in requests.into_iter().enumerate() {
-                let answered = session.call(legacy(id, method, params)).await;
-                assert!(answered.get("result").is_some(), "{method}: {answered}");
-                assert_eq!(seen.take(), [method]);
+            let version: ProtocolVersion = version.parse().unwrap();
+            for (id, row) in methods::all().iter().enumerate() {
+                if !row.is_client_request(version) {
+                    continue;
+                }
+                let Some(MethodRequest::Response(params)) = request_of(row.name) else {
+                    assert_eq!(row.name, "initialize", "a legacy method has no request");
+                    continue;
+                };
+                let answered = session.call(legacy(id, row.name, params)).await;
+                assert_eq!(answered["id"], id, "{}: {answered}", row.name);
+                assert_eq!(seen.take(), [row.name]);
             }
         }
     }
@@ -97,10 +104,24 @@ async fn subscription_behind_a_waiting_middleware_is_stored() {
 async fn stateless_requests_are_seen_once() {
     let (server, seen) = observed(true);
     let endpoint = Endpoint::serve(&server).await;
-    for method in ["server/discover", "tools/list", "resources/list"] {
-        let answered = endpoint.call(modern(1, method, json!({}))).await;
-        assert!(answered.get("result").is_some(), "{method}: {answered}");
-        assert_eq!(seen.take(), [method]);
+    let rows = methods::all().iter();
+    for row in rows.filter(|row| row.is_client_request(ProtocolVersion::LATEST)) {
+        let name = row.name;
+        let request = |params| modern_with(1, name, params, capabilities_of_every_method());
+        match request_of(name) {
+            Some(MethodRequest::Response(params)) => {
+                let response = endpoint.request(&Request::modern(&request(params))).await;
+                assert_eq!(response.message()["id"], 1, "{name}: {}", response.text());
+            }
+            Some(MethodRequest::Stream(params)) => {
+                let mut events = endpoint.open(&Request::modern(&request(params))).await;
+                events.message().await;
+                events.disconnect();
+                endpoint.wait_until_idle().await;
+            }
+            Some(MethodRequest::Handshake) | None => panic!("no request of `{name}`"),
+        }
+        assert_eq!(seen.take(), [name]);
     }
 }
 

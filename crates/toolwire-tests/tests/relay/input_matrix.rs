@@ -11,7 +11,7 @@ use toolwire::relay::{Relay, Upstream};
 use toolwire::transport::Limits;
 use toolwire::types::{
     CallToolResult, CreateMessageRequestParams, CreateMessageResult, ElicitResult, Root,
-    SamplingMessage, SamplingMessageContentBlock, Tool,
+    SamplingMessage, SamplingMessageContentBlock, Tool, ToolUseContent,
 };
 use toolwire::{
     Client, ClientBuilder, Elicit, Error, ProtocolVersion, RequestContext, Server, ToolHandler,
@@ -25,7 +25,10 @@ const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 /// A revision without URL elicitation.
 const OLDER: ProtocolVersion = ProtocolVersion::V2025_06_18;
 
-const KINDS: [&str; 4] = ["form", "url", "sampling", "roots"];
+const KINDS: [&str; 5] = ["form", "url", "sampling", "sampling with tools", "roots"];
+
+/// The kinds that the older revision lacks.
+const NEWER_KINDS: [&str; 2] = ["url", "sampling with tools"];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Transport {
@@ -75,6 +78,15 @@ async fn ask(ctx: &RequestContext, kind: &str) -> Result<String, Error> {
             let request = CreateMessageRequestParams::new([SamplingMessage::user("hi")], 10);
             ctx.ask_model("k", request).await?.content.text()
         }
+        "sampling with tools" => {
+            let mut request = CreateMessageRequestParams::new([SamplingMessage::user("hi")], 10);
+            request.tools = Some(vec![Tool::new("look_up", json!({"type": "object"}))]);
+            let message = ctx.ask_model("k", request).await?;
+            let [SamplingMessageContentBlock::ToolUse(call)] = message.content.blocks() else {
+                panic!("expected one call of a tool, not {message:?}");
+            };
+            format!("{} {}", call.name, call.id)
+        }
         _ => {
             let roots = ctx.ask_roots("k").await?;
             roots.into_iter().map(|root| root.uri).collect()
@@ -88,6 +100,7 @@ fn expected(kind: &str, number: usize) -> String {
         "form" => format!("name {number}"),
         "url" => "true".to_owned(),
         "sampling" => format!("text {number}"),
+        "sampling with tools" => format!("look_up {number}"),
         _ => format!("file:///{number}"),
     };
     format!("{number} {response}")
@@ -110,12 +123,18 @@ fn responding_client(
             }
         })
         .on_url_elicitation(|_| async { Ok(ElicitResult::accept()) })
-        .on_sampling(move |_| {
+        .on_sampling_with_tools(move |request| {
             let asked = Arc::clone(&of_sampling);
             async move {
                 asked.wait().await;
-                let text = SamplingMessageContentBlock::text(format!("text {number}"));
-                Ok(CreateMessageResult::new("model", text))
+                let block = match request.tools.as_deref() {
+                    None => SamplingMessageContentBlock::text(format!("text {number}")),
+                    Some([tool]) => {
+                        ToolUseContent::new(number.to_string(), &tool.name, json!({})).into()
+                    }
+                    Some(tools) => panic!("expected one tool, not {tools:?}"),
+                };
+                Ok(CreateMessageResult::new("model", block))
             }
         })
         .with_roots([Root::new(format!("file:///{number}"))])
@@ -218,7 +237,9 @@ async fn input_of_every_kind_passes_between_all_revisions_and_transports() {
                 let client = responding_client(client_version, 7, &asked);
                 let client = relayed.connect(client).await;
                 for kind in KINDS {
-                    if kind == "url" && [client_version, upstream_version].contains(&OLDER) {
+                    if NEWER_KINDS.contains(&kind)
+                        && [client_version, upstream_version].contains(&OLDER)
+                    {
                         continue;
                     }
                     let case = format!(

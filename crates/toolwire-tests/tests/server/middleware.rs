@@ -5,16 +5,22 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use toolwire::events::Emitter;
 use toolwire::middleware::{Middleware, Next, Outcome, Request, from_fn, from_fn_with};
 use toolwire::types::{InputRequests, Meta};
 use toolwire::{
-    BoxFuture, CallToolResult, ErrorObject, RawJson, RequestContext, Server, ToolHandler,
-    ToolResponse,
+    BoxFuture, CallToolResult, ErrorObject, ProtocolVersion, RawJson, RequestContext, Server,
+    ToolHandler, ToolResponse,
+};
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::methods;
+use toolwire_tests::every_method::{
+    MethodRequest, capabilities_of_every_method, request_of, server_of_every_method,
 };
 use toolwire_tests::legacy_server::{LEGACY, rich_server};
 use toolwire_tests::peer::{
-    Peer, call, cancel, complete, failed, legacy, modern, notification, plain, result_response,
-    server, text,
+    Peer, call, cancel, complete, failed, legacy, modern, modern_with, notification, plain,
+    result_response, server, text,
 };
 
 /// Counts the requests that it sees, by method.
@@ -41,40 +47,33 @@ impl Middleware for Seen {
     }
 }
 
-fn everything() -> Server {
-    rich_server().method("com.example/own", |_: RequestContext, _: Value| async {
-        Ok::<_, ErrorObject>(json!({}))
-    })
-}
-
-/// Returns the requests of all methods without a stream.
-fn requests(is_modern: bool) -> Vec<(&'static str, Value)> {
-    let mut requests = vec![
-        ("tools/list", json!({})),
-        ("tools/call", json!({"name": "steps", "arguments": {}})),
-        ("prompts/list", json!({})),
-        (
-            "prompts/get",
-            json!({"name": "greet", "arguments": {"name": "Ann"}}),
-        ),
-        ("resources/list", json!({})),
-        ("resources/templates/list", json!({})),
-        ("resources/read", json!({"uri": "notes://one"})),
-        (
-            "completion/complete",
-            json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name", "value": "A"}}),
-        ),
-        ("com.example/own", json!({})),
-    ];
-    if is_modern {
-        requests.push(("server/discover", json!({})));
-    } else {
-        requests.extend([
-            ("ping", json!({})),
-            ("logging/setLevel", json!({"level": "error"})),
-            ("resources/subscribe", json!({"uri": "notes://one"})),
-            ("resources/unsubscribe", json!({"uri": "notes://one"})),
-        ]);
+/// Returns the requests that a client of a revision can send, with `true` for those that open a stream, and without the
+/// handshake.
+///
+/// # Panics
+/// Panics if the table of requests lacks a method.
+fn requests(version: ProtocolVersion) -> Vec<(Value, bool)> {
+    let rows = methods::all().iter();
+    let sent = rows.filter(|row| row.is_client_request(version));
+    let mut names: Vec<&str> = sent.map(|row| row.name).collect();
+    names.push("com.example/own");
+    let mut requests = Vec::new();
+    for (id, name) in names.into_iter().enumerate() {
+        let request = match name {
+            "com.example/own" => MethodRequest::Response(json!({})),
+            _ => request_of(name).unwrap_or_else(|| panic!("no request of `{name}`")),
+        };
+        let (params, opens_stream) = match request {
+            MethodRequest::Handshake => continue,
+            MethodRequest::Response(params) => (params, false),
+            MethodRequest::Stream(params) => (params, true),
+        };
+        let request = if version.is_modern() {
+            modern_with(id, name, params, capabilities_of_every_method())
+        } else {
+            legacy(id, name, params)
+        };
+        requests.push((request, opens_stream));
     }
     requests
 }
@@ -82,21 +81,30 @@ fn requests(is_modern: bool) -> Vec<(&'static str, Value)> {
 #[tokio::test]
 async fn every_method_is_seen_once_and_answered_as_without_middleware() {
     let seen = Seen::default();
-    let observed = everything().with_middleware(seen.clone());
-    let plain = everything();
-    let check = async |peer: &mut Peer, reference: &mut Peer, request: Value| {
-        let method = request["method"].as_str().unwrap().to_owned();
-        reference.send(&request).await;
-        peer.send(&request).await;
-        loop {
-            let (expected, received) = (reference.receive().await, peer.receive().await);
-            assert_eq!(received, expected, "{method}");
-            if expected.get("id").is_some() {
-                break;
+    let events = Emitter::new();
+    let observed = server_of_every_method(&events).with_middleware(seen.clone());
+    let plain = server_of_every_method(&events);
+    let check =
+        async |peer: &mut Peer, reference: &mut Peer, request: Value, opens_stream: bool| {
+            let method = request["method"].as_str().unwrap().to_owned();
+            reference.send(&request).await;
+            peer.send(&request).await;
+            loop {
+                let (expected, received) = (reference.receive().await, peer.receive().await);
+                assert_eq!(received, expected, "{method}");
+                if expected.get("id").is_some() {
+                    assert!(!opens_stream, "{expected}");
+                    break;
+                }
+                if opens_stream {
+                    // A cancelled stream has no response.
+                    reference.send(cancel(request["id"].clone())).await;
+                    peer.send(cancel(request["id"].clone())).await;
+                    break;
+                }
             }
-        }
-        assert_eq!(seen.take(), [method]);
-    };
+            assert_eq!(seen.take(), [method]);
+        };
     for version in LEGACY {
         let (mut peer, mut reference) = (Peer::connect(&observed), Peer::connect(&plain));
         assert_eq!(
@@ -104,18 +112,20 @@ async fn every_method_is_seen_once_and_answered_as_without_middleware() {
             reference.initialize(version).await
         );
         assert_eq!(seen.take(), ["initialize"]);
-        for (id, (method, params)) in requests(false).into_iter().enumerate() {
-            check(&mut peer, &mut reference, legacy(id, method, params)).await;
+        for (request, opens_stream) in requests(version.parse().unwrap()) {
+            check(&mut peer, &mut reference, request, opens_stream).await;
         }
     }
     let (mut peer, mut reference) = (Peer::connect(&observed), Peer::connect(&plain));
-    for (id, (method, params)) in requests(true).into_iter().enumerate() {
-        let request = modern(id, method, params);
-        let answered = observed.handle(request.to_string().as_bytes()).await;
-        let expected = plain.handle(request.to_string().as_bytes()).await;
-        assert_eq!(answered, expected, "{method}");
-        assert_eq!(seen.take(), [method]);
-        check(&mut peer, &mut reference, request).await;
+    for (request, opens_stream) in requests(ProtocolVersion::LATEST) {
+        if !opens_stream {
+            let method = request["method"].as_str().unwrap();
+            let answered = observed.handle(request.to_string().as_bytes()).await;
+            let expected = plain.handle(request.to_string().as_bytes()).await;
+            assert_eq!(answered, expected, "{method}");
+            assert_eq!(seen.take(), [method]);
+        }
+        check(&mut peer, &mut reference, request, opens_stream).await;
     }
 }
 
@@ -133,7 +143,7 @@ async fn listen_stream_is_one_exchange_that_ends_with_the_stream() {
             outcome
         },
     );
-    let server = everything()
+    let server = rich_server()
         .with_middleware(seen.clone())
         .with_middleware(counting);
     let listen = |id: &str| {
@@ -185,7 +195,7 @@ async fn rejected_listen_request_opens_no_stream() {
             _ => next.run(request).await,
         },
     );
-    let server = everything().with_middleware(rejecting);
+    let server = rich_server().with_middleware(rejecting);
     let mut peer = Peer::connect(&server);
     for _ in 0..2 {
         let filter = json!({"notifications": {"toolsListChanged": true}});
@@ -263,7 +273,7 @@ async fn request_and_outcome_can_be_changed() {
             format!("{arguments} {meta}")
         },
     );
-    let server = everything()
+    let server = rich_server()
         .without_server_info()
         .tool(echo)
         .tool(plain("loud", |_| async { "hey" }))
@@ -320,7 +330,9 @@ async fn notifications_can_be_seen_changed_and_dropped() {
         });
         next.run(request).await
     });
-    let server = everything().without_server_info().with_middleware(changing);
+    let server = rich_server()
+        .without_server_info()
+        .with_middleware(changing);
     let mut peer = Peer::connect(&server);
     let params = json!({"name": "steps", "_meta": {"progressToken": "t"}});
     peer.send(modern(1, "tools/call", params)).await;
@@ -452,7 +464,7 @@ async fn rounds_continue_after_a_middleware_changed_the_request() {
 
 #[tokio::test]
 async fn observer_of_a_stream_may_cause_the_next_change() {
-    let server = everything();
+    let server = rich_server();
     let observed = server.clone();
     let observing = from_fn_with(
         observed,
