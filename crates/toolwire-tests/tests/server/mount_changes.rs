@@ -135,6 +135,55 @@ async fn hidden_entry_of_a_mount_returns_when_another_mount_frees_its_name() {
 }
 
 #[tokio::test]
+async fn name_that_the_first_mount_adds_later_is_taken_from_a_later_mount() {
+    let first = Settable::new(&["x"], &["s://x"]);
+    let second = Settable::new(&["y"], &["s://y"]);
+    let outer = server()
+        .mount_with(Mount::flat(first.clone()))
+        .mount_with(Mount::flat(second.clone()));
+    let mut peer = Peer::connect(&outer);
+    peer.send(listen("l", &["s://y"])).await;
+    peer.receive().await;
+    first.set(&["y", "x"], &["s://y"]);
+    assert_eq!(tools(&mut peer).await, ["y", "x"]);
+    let (subscribed, ended) = (("s://y".to_owned(), true), ("s://y".to_owned(), false));
+    assert_eq!(first.take_reports(), std::slice::from_ref(&subscribed));
+    assert_eq!(second.take_reports(), [subscribed.clone(), ended]);
+    assert!(outer.add_tool(plain("y", |_| async { "own" })).is_err());
+    first.set(&["x"], &["s://x"]);
+    assert_eq!(tools(&mut peer).await, ["x", "y"]);
+    assert_eq!(second.take_reports(), [subscribed]);
+}
+
+#[tokio::test]
+async fn preferred_tool_keeps_its_name_from_an_earlier_mount() {
+    /// A source that adds a tool of its own.
+    struct Adding;
+    impl Source for Adding {
+        fn catalog(&self) -> Catalog {
+            let mut catalog = Catalog::new();
+            for name in ["log_in_b", "b"] {
+                let tool = plain(name, |_| async { "added" });
+                catalog.add_tool(tool).expect("a valid tool");
+            }
+            catalog.prefer_tool("log_in_b");
+            catalog
+        }
+    }
+    let first = Settable::new(&["a"], &[]);
+    let outer = server()
+        .mount_with(Mount::flat(first.clone()))
+        .mount_with(Mount::flat(server().mount_with(Mount::flat(Adding))));
+    first.set(&["log_in_b", "b"], &[]);
+    let mut peer = Peer::connect(&outer);
+    assert_eq!(tools(&mut peer).await, ["b", "log_in_b"]);
+    for (name, expected) in [("b", "source"), ("log_in_b", "added")] {
+        let result = peer.result_of(call(1, name, json!({}))).await;
+        assert_eq!(result["content"], text(expected)["content"]);
+    }
+}
+
+#[tokio::test]
 async fn source_may_use_the_server_in_its_catalog() {
     /// A source whose catalog mounts another source the first time.
     struct Mounting(Server, AtomicUsize);

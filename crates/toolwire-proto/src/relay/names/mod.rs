@@ -23,6 +23,9 @@ const SEPARATOR: char = '_';
 /// The length of the digest in hexadecimal digits.
 const DIGEST_DIGITS: usize = 8;
 
+/// The number of characters of a full name at the start of a shortened one.
+const SHORTENED_LENGTH: usize = MAX_NAME_LENGTH - DIGEST_DIGITS - 1;
+
 /// Returns the name under which a name is exposed.
 ///
 /// The result is the same in every process. It is the full name if that has 1 to 64 permitted characters. Otherwise it
@@ -48,8 +51,8 @@ pub fn exposed_name(prefix: Option<&str>, name: &str) -> String {
             SEPARATOR
         }
     };
-    let start = MAX_NAME_LENGTH - DIGEST_DIGITS - 1;
-    let mut exposed: String = full.chars().take(start).map(permitted).collect();
+    let start = full.chars().take(SHORTENED_LENGTH);
+    let mut exposed: String = start.map(permitted).collect();
     exposed.push(SEPARATOR);
     let digest = Sha256::digest(&full);
     for byte in &digest[..DIGEST_DIGITS / 2] {
@@ -65,6 +68,28 @@ pub fn full_name(prefix: Option<&str>, name: &str) -> String {
         Some(prefix) => format!("{prefix}{SEPARATOR}{name}"),
         None => name.to_owned(),
     }
+}
+
+/// Returns `true` if the source with this prefix may expose the name. A shortened name has the start of its prefix only.
+///
+/// ```
+/// use toolwire_proto::relay::names::may_have_prefix;
+///
+/// assert!(may_have_prefix("git_hub_get_issue", "git_hub"));
+/// assert!(!may_have_prefix("git_hubs", "git_hub"));
+/// ```
+#[must_use]
+pub fn may_have_prefix(name: &str, prefix: &str) -> bool {
+    let start = full_name(Some(prefix), "");
+    let compared = if name.len() < MAX_NAME_LENGTH {
+        start.as_str()
+    } else {
+        // Prefixes have only permitted characters, which are ASCII.
+        start
+            .get(..start.len().min(SHORTENED_LENGTH))
+            .unwrap_or(&start)
+    };
+    name.starts_with(compared)
 }
 
 fn is_valid(name: &str) -> bool {

@@ -25,6 +25,22 @@ fn names_fit_the_limits_of_hosts() {
     assert!(exposed_name(None, "caf\u{e9}/x").starts_with("caf__x_"));
 }
 
+#[test]
+fn names_with_a_prefix_are_recognized_also_if_they_are_shortened() {
+    let check = |name: &str, prefix: &str, expected: bool| {
+        assert_eq!(may_have_prefix(name, prefix), expected, "{name} {prefix}");
+    };
+    check("a_b", "a", true);
+    check("a_", "a", true);
+    check("ab_c", "a", false);
+    check("a", "a", false);
+    let long = "x".repeat(60);
+    check(&exposed_name(Some(&long), "abcd"), &long, true);
+    check(&exposed_name(Some(&long), "y"), &long, true);
+    check(&"x".repeat(63), &long, false);
+    check(&exposed_name(Some("a"), &long.repeat(2)), "a", true);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]

@@ -9,7 +9,7 @@ use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 use crate::source::{Mounted, TOOL, UpstreamEra, acknowledge, listed, mounted, serve_modern_lists};
 
 /// Mounts a second upstream server with the same entries as `other`.
-async fn with_other(mounted: &Mounted) -> (UpstreamSource, RawUpstream, RawConnection) {
+pub(crate) async fn with_other(mounted: &Mounted) -> (UpstreamSource, RawUpstream, RawConnection) {
     let (upstream, mut connections) = raw_upstream();
     let source = upstream.with_name("other").source();
     let mount = Mount::new("other", source.clone());
@@ -160,17 +160,89 @@ async fn earlier_mount_gets_its_uri_from_a_later_one() {
             json!(["x://a", "second+x://a"]),
         ),
     ] {
-        let serve = async {
-            let mut upstream = connections.accept().await;
-            serve_modern_lists(&mut upstream, TOOL).await;
-            upstream
-        };
-        let (connected, upstream) = tokio::join!(source.connect(), serve);
-        connected.expect("the upstream server responds");
-        upstreams.push(upstream);
+        upstreams.push(connected(source, connections, TOOL).await);
         let listed = listed(&mut client, "resources/list").await;
         let resources = listed["resources"].as_array().expect("a list");
         let uris: Vec<&Value> = resources.iter().map(|entry| &entry["uri"]).collect();
         assert_eq!(json!(uris), expected);
     }
+}
+
+/// Connects a source, and serves its lists.
+async fn connected(
+    source: &UpstreamSource,
+    connections: &mut RawUpstream,
+    tools: &str,
+) -> RawConnection {
+    let serve = async {
+        let mut upstream = connections.accept().await;
+        serve_modern_lists(&mut upstream, tools).await;
+        upstream
+    };
+    let (connected, upstream) = tokio::join!(source.connect(), serve);
+    connected.expect("the upstream server responds");
+    upstream
+}
+
+async fn tools(client: &mut Peer) -> Vec<String> {
+    let listed = listed(client, "tools/list").await;
+    let tools = listed["tools"].as_array().expect("a list").iter();
+    let names = tools.map(|tool| tool["name"].as_str().expect("a name").to_owned());
+    names.collect()
+}
+
+#[tokio::test]
+async fn later_upstream_server_cannot_take_a_name_before_the_first_one_is_connected() {
+    let (first, mut first_connections) = raw_upstream();
+    let (second, mut second_connections) = raw_upstream();
+    let (first, second) = (first.source(), second.source());
+    let server = server()
+        .mount("git_hub", first.clone())
+        .mount("git", second.clone());
+    let mut client = Peer::connect(&server);
+    let same = r#"{"name":"hub_get_issue","inputSchema":{}},{"name":"log","inputSchema":{}}"#;
+    let _second = connected(&second, &mut second_connections, same).await;
+    assert_eq!(tools(&mut client).await, ["git_log"]);
+    let call_it = call(1, "git_hub_get_issue", json!({}));
+    client.send(call_it.clone()).await;
+    client.expect_error(1, -32602).await;
+    let tool = r#"{"name":"get_issue","inputSchema":{}}"#;
+    let mut first = connected(&first, &mut first_connections, tool).await;
+    assert_eq!(tools(&mut client).await, ["git_hub_get_issue", "git_log"]);
+    client.send(call_it).await;
+    assert_eq!(first.receive().await["params"]["name"], "get_issue");
+}
+
+#[tokio::test]
+async fn first_of_two_upstream_servers_without_prefix_keeps_a_name_that_it_lists_later() {
+    let (first, mut first_connections) = raw_upstream();
+    let (second, mut second_connections) = raw_upstream();
+    let (first, second) = (first.source(), second.source());
+    let server = server()
+        .mount_with(Mount::flat(first.clone()))
+        .mount_with(Mount::flat(second.clone()));
+    let mut client = Peer::connect(&server);
+    let both = format!(r#"{TOOL},{{"name":"own","inputSchema":{{}}}}"#);
+    let mut second = connected(&second, &mut second_connections, &both).await;
+    assert_eq!(tools(&mut client).await, ["greet", "own"]);
+    client.send(call(1, "greet", json!({}))).await;
+    assert_eq!(second.receive().await["params"]["name"], "greet");
+    let mut first = connected(&first, &mut first_connections, TOOL).await;
+    assert_eq!(tools(&mut client).await, ["greet", "own"]);
+    client.send(call(2, "greet", json!({}))).await;
+    assert_eq!(first.receive().await["params"]["name"], "greet");
+}
+
+#[tokio::test]
+async fn upstream_server_that_is_not_connected_costs_no_names_of_a_longer_prefix() {
+    let (first, _connections) = raw_upstream();
+    let (second, mut second_connections) = raw_upstream();
+    let second = second.source();
+    let server = server()
+        .mount("git", first.source())
+        .mount("git_hub", second.clone());
+    let mut client = Peer::connect(&server);
+    let tool = r#"{"name":"get_issue","inputSchema":{}}"#;
+    let _second = connected(&second, &mut second_connections, tool).await;
+    assert_eq!(tools(&mut client).await, ["git_hub_get_issue"]);
 }

@@ -26,52 +26,36 @@ impl Snapshot {
         )
     }
 
-    /// Returns the entries of a part that are hidden because their name is taken, as messages.
-    pub(super) fn conflicts(&self, number: usize, part: &Part) -> Vec<String> {
-        let mut hidden = conflicts("tool", &self.tools, number, &part.tools);
-        hidden.extend(conflicts("prompt", &self.prompts, number, &part.prompts));
-        hidden.extend(conflicts(
-            "resource",
-            &self.resources,
-            number,
-            &part.resources,
-        ));
+    /// Returns the entries of a part that are hidden because their name is taken or reserved, as messages.
+    pub(super) fn conflicts(&self, part: &Part) -> Vec<String> {
+        let mut hidden = conflicts("tool", &self.tools, &part.tools);
+        hidden.extend(conflicts("prompt", &self.prompts, &part.prompts));
+        hidden.extend(conflicts("resource", &self.resources, &part.resources));
         hidden.extend(conflicts(
             "resource template",
             &self.templates,
-            number,
             &part.templates,
         ));
         hidden
     }
 
-    /// Removes the entries of a mount, and adds the entries of all parts whose names are free. The entries of the mount
-    /// itself are added first. Returns the lists that changed.
-    pub(super) fn replace_part<'p>(
+    /// Replaces the entries of all mounts. Of several mounts with one name, the first has it, however late its source lists
+    /// it. Returns the lists that changed.
+    pub(super) fn replace_parts<'p>(
         &mut self,
-        number: usize,
         parts: impl IntoIterator<Item = (usize, &'p Part)>,
     ) -> Vec<Change> {
         let mut parts: Vec<(usize, &Part)> = parts.into_iter().collect();
-        self.declarations.remove(&number);
-        for (mount, part) in &parts {
-            self.declarations.insert(*mount, part.declarations.clone());
-        }
-        parts.sort_by_key(|(mount, _)| (*mount != number, *mount));
+        parts.sort_by_key(|(mount, _)| *mount);
+        let declared = parts.iter();
+        self.declarations = declared
+            .map(|(mount, part)| (*mount, part.declarations.clone()))
+            .collect();
         let parts: Vec<&Part> = parts.into_iter().map(|(_, part)| part).collect();
-        self.update_entries(Some(number), &parts)
+        self.update_entries(&parts)
     }
 
-    /// Adds the entries of all parts whose names are free. Returns the lists that changed.
-    pub(super) fn restore_entries<'p>(
-        &mut self,
-        parts: impl IntoIterator<Item = (usize, &'p Part)>,
-    ) -> Vec<Change> {
-        let parts: Vec<&Part> = parts.into_iter().map(|(_, part)| part).collect();
-        self.update_entries(None, &parts)
-    }
-
-    fn update_entries(&mut self, replaced: Option<usize>, parts: &[&Part]) -> Vec<Change> {
+    fn update_entries(&mut self, parts: &[&Part]) -> Vec<Change> {
         if parts.iter().any(|part| !part.prompts.is_empty()) {
             self.install(&PROMPTS);
             self.install(&COMPLETION);
@@ -93,16 +77,22 @@ impl Snapshot {
             self.declare_view(tool);
         }
         let mut changes = Vec::new();
-        if update(&mut self.tools, replaced, parts, |part| &part.tools) {
+        if update(&mut self.tools, parts, ListKey::Name, |part| &part.tools) {
             self.emptied.tools = true;
             changes.push(Change::ToolsListChanged);
         }
-        if update(&mut self.prompts, replaced, parts, |part| &part.prompts) {
+        if update(&mut self.prompts, parts, ListKey::Name, |part| {
+            &part.prompts
+        }) {
             self.emptied.prompts = true;
             changes.push(Change::PromptsListChanged);
         }
-        let resources = update(&mut self.resources, replaced, parts, |part| &part.resources);
-        let templates = update(&mut self.templates, replaced, parts, |part| &part.templates);
+        let resources = update(&mut self.resources, parts, ListKey::Uri, |part| {
+            &part.resources
+        });
+        let templates = update(&mut self.templates, parts, ListKey::Uri, |part| {
+            &part.templates
+        });
         if resources || templates {
             self.emptied.resources = true;
             changes.push(Change::ResourcesListChanged);
@@ -142,57 +132,43 @@ impl Snapshot {
     }
 }
 
+/// Rejects a part with an entry whose name belongs to another entry.
 fn check_names<T: CatalogEntry>(
     kind: &str,
     entries: &NameMap<Arc<T>>,
     number: usize,
     added: &[PartEntry<T>],
 ) -> Result<(), RegistrationError> {
-    match first_conflict(entries, number, added) {
-        Some((name, taken, entry)) => Err(conflict(kind, name, taken.origin(), entry.origin())),
-        None => Ok(()),
-    }
-}
-
-/// Returns the first entry of a part whose name is taken: the name, the entry that has it, and the entry of the part.
-fn first_conflict<'e, T: CatalogEntry>(
-    entries: &'e NameMap<Arc<T>>,
-    number: usize,
-    added: &'e [PartEntry<T>],
-) -> Option<(&'e str, &'e Arc<T>, &'e Arc<T>)> {
-    let mut all = all_conflicts(entries, number, added);
-    all.next()
-}
-
-/// Returns the entries of a part whose names belong to another entry.
-fn all_conflicts<'e, T: CatalogEntry>(
-    entries: &'e NameMap<Arc<T>>,
-    number: usize,
-    added: &'e [PartEntry<T>],
-) -> impl Iterator<Item = (&'e str, &'e Arc<T>, &'e Arc<T>)> {
     let mut earlier: HashMap<&str, &Arc<T>> = HashMap::with_capacity(added.len());
-    added.iter().filter_map(move |(name, entry)| {
+    for (name, entry) in added {
         let of_others = entries
             .get(name)
             .filter(|entry| entry.origin().is_none_or(|origin| origin.mount != number));
         let of_part = earlier.insert(name, entry);
-        Some((name.as_str(), of_others.or(of_part)?, entry))
-    })
+        if let Some(taken) = of_others.or(of_part) {
+            return Err(conflict(kind, name, taken.origin(), entry.origin()));
+        }
+    }
+    Ok(())
 }
 
 fn conflicts<T: CatalogEntry>(
     kind: &str,
     entries: &NameMap<Arc<T>>,
-    number: usize,
     added: &[PartEntry<T>],
 ) -> Vec<String> {
-    let hidden = all_conflicts(entries, number, added);
-    hidden
-        .map(|(name, taken, entry)| {
-            let problem = conflict(kind, name, taken.origin(), entry.origin());
-            format!("an entry of a mount is hidden: {problem}")
-        })
-        .collect()
+    let hidden = added.iter().filter_map(|(name, entry)| {
+        let problem = match entries.get(name) {
+            Some(shown) if Arc::ptr_eq(shown, entry) => return None,
+            Some(taken) => conflict(kind, name, taken.origin(), entry.origin()).to_string(),
+            None => format!(
+                "{kind} `{name}` comes from {}, and may be one of an earlier mount whose entries are not known yet",
+                label(entry.origin())
+            ),
+        };
+        Some(format!("an entry of a mount is hidden: {problem}"))
+    });
+    hidden.collect()
 }
 
 /// Returns the error of two entries with one name.
@@ -202,51 +178,64 @@ pub(crate) fn conflict(
     first: Option<&Arc<Origin>>,
     second: Option<&Arc<Origin>>,
 ) -> RegistrationError {
-    let from = |origin: Option<&Arc<Origin>>| match origin {
-        Some(origin) => origin.label.to_string(),
-        None => "the server itself".to_owned(),
-    };
     RegistrationError::new(format!(
         "{kind} `{name}` comes from {} and from {}; rename one, or set another prefix",
-        from(first),
-        from(second)
+        label(first),
+        label(second)
     ))
 }
 
-/// Updates the entries of mounts in one list. Returns `true` if the list changed.
+/// Returns where an entry comes from, in messages.
+fn label(origin: Option<&Arc<Origin>>) -> &str {
+    origin.map_or("the server itself", |origin| &origin.label)
+}
+
+/// What the entries of a list are found by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ListKey {
+    /// A name, with the prefix of the mount.
+    Name,
+    Uri,
+}
+
+/// Replaces the entries of mounts in one list. `parts` are in the order of the mounts. Returns `true` if the list changed.
 fn update<T: CatalogEntry>(
     entries: &mut NameMap<Arc<T>>,
-    replaced: Option<usize>,
     parts: &[&Part],
+    key: ListKey,
     list: impl Fn(&Part) -> &Vec<PartEntry<T>>,
 ) -> bool {
-    let is_replaced = |entry: &Arc<T>| {
-        let mount = entry.origin().map(|origin| origin.mount);
-        mount.is_some() && mount == replaced
-    };
-    let mut removed = Vec::new();
+    let mut old: Vec<PartEntry<T>> = Vec::new();
     entries.retain(|name, entry| {
-        let is_removed = is_replaced(entry);
-        if is_removed {
-            removed.push((name.clone(), Arc::clone(entry)));
+        let is_mounted = entry.origin().is_some();
+        if is_mounted {
+            old.push((name.clone(), Arc::clone(entry)));
         }
-        !is_removed
+        !is_mounted
     });
-    let mut added = Vec::new();
-    for (name, entry) in parts.iter().flat_map(|part| list(part)) {
-        if !entries.contains_key(name) {
-            entries.insert(name.clone(), Arc::clone(entry));
-            added.push((name, entry));
+    for is_preferred in [true, false] {
+        for (position, part) in parts.iter().enumerate() {
+            for (name, entry) in list(part) {
+                let origin = entry.origin();
+                if origin.is_some_and(|origin| origin.is_preferred) != is_preferred
+                    || entries.contains_key(name)
+                {
+                    continue;
+                }
+                let is_reserved =
+                    |earlier: &&Part| key == ListKey::Name && earlier.reserves(name, part);
+                if is_preferred || !parts[..position].iter().any(is_reserved) {
+                    entries.insert(name.clone(), Arc::clone(entry));
+                }
+            }
         }
-    }
-    if added.is_empty() && removed.is_empty() {
-        return false;
     }
     sort(entries);
-    let is_equal = |((old_name, old), (name, entry)): (&PartEntry<T>, &(&String, &Arc<T>))| {
-        old_name == *name && old.is_listed_as(entry)
+    let new = entries.iter().filter(|(_, entry)| entry.origin().is_some());
+    let is_equal = |((old_name, old), (name, entry)): (&PartEntry<T>, (&String, &Arc<T>))| {
+        old_name == name && (Arc::ptr_eq(old, entry) || old.is_listed_as(entry))
     };
-    removed.len() != added.len() || !removed.iter().zip(&added).all(is_equal)
+    old.len() != new.clone().count() || !old.iter().zip(new).all(is_equal)
 }
 
 /// Puts the entries of mounts after those of the server, in the order of the mounts and of their catalogs.

@@ -11,6 +11,7 @@ use crate::server::mount::part::Part;
 use crate::server::mount::{Mount, Source, SourceListener, UriClaims};
 use crate::server::register::unwrap_or_panic;
 use crate::server::registry::RegistrationError;
+use crate::server::snapshot::Snapshot;
 use crate::sync::lock;
 
 /// The mounts of a server, in the order of their numbers.
@@ -104,7 +105,7 @@ impl Server {
             let changes = self.change(|snapshot| {
                 snapshot.check_part(number, &part)?;
                 snapshot.uris = self.shared.mounts.claims.exposed();
-                Ok(snapshot.replace_part(number, [(number, &part)]))
+                Ok(snapshot.replace_parts(records.parts().chain([(number, &part)])))
             });
             if changes.is_err() {
                 self.shared.mounts.claims.release(number);
@@ -224,13 +225,13 @@ impl Server {
         let claims = &self.shared.mounts.claims;
         claims.release(record.number);
         let changes = self.change(|snapshot| {
-            // Entries whose URIs lose their prefix need the old table until they are exposed again: see
-            // `refresh_outdated_mounts`, also for the limit.
+            // Entries whose URIs lose their prefix need the old table until `refresh_outdated_mounts` exposes them again.
             if !claims.has_outdated() {
                 snapshot.uris = claims.exposed();
             }
-            snapshot.replace_part(record.number, records.parts())
+            snapshot.replace_parts(records.parts())
         });
+        records.report_problems(&self.snapshot());
         drop(records);
         // The source may react when its watch is dropped, so this happens outside the lock.
         drop(record);
@@ -240,50 +241,66 @@ impl Server {
     }
 
     /// Replaces the entries of a mount by those that its source offers now.
+    ///
+    /// If the URIs of other mounts thereby get or lose a prefix, these mounts follow in a second step. A request between the
+    /// two steps may reach the source of such a mount with a URI that still has the prefix, and the source does not know it.
     pub(crate) fn refresh_mount(&self, number: usize) {
-        let (mount, refresh) = {
-            let mut records = lock(&self.shared.mounts.records);
-            let Some(record) = records.find(number) else {
-                return;
-            };
-            record.started += 1;
-            (Arc::clone(&record.mount), record.started)
-        };
-        let mut part = mount.part(number);
-        let mut records = lock(&self.shared.mounts.records);
-        let Some(record) = records.find(number) else {
-            return;
-        };
-        // A source reports a change after it has made it, so the refresh that started last has seen all changes.
-        if refresh < record.installed {
-            return;
-        }
-        // Only the newest catalog of a mount that still exists claims URIs.
-        part.expose_uris(&mount, number);
-        record.installed = refresh;
-        record.part = part;
-        let (changes, hidden) = self.change(|snapshot| {
-            snapshot.uris = self.shared.mounts.claims.exposed();
-            let changes = snapshot.replace_part(number, records.parts());
-            let part = records.part(number);
-            (changes, part.map(|part| snapshot.conflicts(number, part)))
-        });
-        if let Some(record) = records.find(number) {
-            record.report_problems(hidden.unwrap_or_default());
-        }
-        drop(records);
-        self.publish_mounted(&changes);
+        self.refresh_mounts([number]);
         self.refresh_outdated_mounts();
     }
 
     /// Exposes the resources of mounts again whose URIs get or lose a prefix.
-    ///
-    /// The first refresh installs the new table for all mounts. So if several are outdated, a request between two refreshes
-    /// may reach the source of a later one with a URI that still has the prefix, and the source does not know it.
     fn refresh_outdated_mounts(&self) {
-        for outdated in self.shared.mounts.claims.take_outdated() {
-            self.refresh_mount(outdated);
+        loop {
+            let outdated = self.shared.mounts.claims.take_outdated();
+            if outdated.is_empty() {
+                return;
+            }
+            self.refresh_mounts(outdated);
         }
+    }
+
+    /// Replaces the entries of several mounts in one step, so that requests see the exposed URIs of all of them, or of none.
+    fn refresh_mounts(&self, numbers: impl IntoIterator<Item = usize>) {
+        let started: Vec<_> = {
+            let mut records = lock(&self.shared.mounts.records);
+            let start = |number| {
+                let record = records.find(number)?;
+                record.started += 1;
+                Some((number, Arc::clone(&record.mount), record.started))
+            };
+            numbers.into_iter().filter_map(start).collect()
+        };
+        let parts: Vec<_> = started
+            .into_iter()
+            .map(|(number, mount, refresh)| (mount.part(number), number, mount, refresh))
+            .collect();
+        let mut records = lock(&self.shared.mounts.records);
+        let mut is_changed = false;
+        for (mut part, number, mount, refresh) in parts {
+            let Some(record) = records.find(number) else {
+                continue;
+            };
+            // A source reports a change after it has made it, so the refresh that started last has seen all changes.
+            if refresh < record.installed {
+                continue;
+            }
+            // Only the newest catalog of a mount that still exists claims URIs.
+            part.expose_uris(&mount, number);
+            record.installed = refresh;
+            record.part = part;
+            is_changed = true;
+        }
+        if !is_changed {
+            return;
+        }
+        let changes = self.change(|snapshot| {
+            snapshot.uris = self.shared.mounts.claims.exposed();
+            snapshot.replace_parts(records.parts())
+        });
+        records.report_problems(&self.snapshot());
+        drop(records);
+        self.publish_mounted(&changes);
     }
 
     /// Shows the entries of mounts that were hidden because their name was taken, and is free now.
@@ -292,7 +309,7 @@ impl Server {
         if records.mounts.is_empty() {
             return;
         }
-        let changes = self.change(|snapshot| snapshot.restore_entries(records.parts()));
+        let changes = self.change(|snapshot| snapshot.replace_parts(records.parts()));
         drop(records);
         self.publish_mounted(&changes);
     }
@@ -336,10 +353,12 @@ impl MountRecords {
         mounts.find(|record| record.number == number)
     }
 
-    fn part(&self, number: usize) -> Option<&Part> {
-        let mut parts = self.parts();
-        let (_, part) = parts.find(|(mount, _)| *mount == number)?;
-        Some(part)
+    /// Logs the new problems of all mounts, because a change of one mount may hide entries of another.
+    fn report_problems(&mut self, snapshot: &Snapshot) {
+        for record in &mut self.mounts {
+            let hidden = snapshot.conflicts(&record.part);
+            record.report_problems(hidden);
+        }
     }
 
     /// Returns the entries of all mounts, with the numbers of the mounts.
@@ -369,49 +388,60 @@ mod tests {
     use super::*;
     use crate::server::{Catalog, RequestContext};
 
-    const PREFIXED: &str = "second+x://a";
+    const PREFIXED: [&str; 2] = ["second+x://a", "third+x://b"];
 
-    /// Offers one resource, and records whether the server knows its prefix whenever the entries are read.
-    struct OneResource {
+    /// Offers resources, and records whether the server lists the prefixed URIs whenever the entries are read.
+    struct Resources {
         server: Server,
-        known: Arc<Mutex<Vec<bool>>>,
+        uris: &'static [&'static str],
+        listed: Arc<Mutex<Vec<bool>>>,
     }
 
-    impl Source for OneResource {
+    impl Source for Resources {
         fn catalog(&self) -> Catalog {
             let snapshot = self.server.snapshot();
-            let is_known = snapshot.uris.resolve_prefixed(PREFIXED).is_some();
-            lock(&self.known).push(is_known);
-            let resource = RawJson::from(serde_json::json!({ "uri": "x://a", "name": "a" }));
-            let handler =
-                async |_: RequestContext, _: RawJson| Err(ErrorObject::internal("unused"));
+            let is_listed = |uri: &&str| snapshot.resources.contains_key(*uri);
+            lock(&self.listed).push(PREFIXED.iter().all(is_listed));
             let mut catalog = Catalog::new();
-            let added = catalog.add_raw_resource(resource, handler);
-            added.expect("the descriptor is valid");
+            for uri in self.uris {
+                let resource = RawJson::from(serde_json::json!({ "uri": uri, "name": uri }));
+                let handler =
+                    async |_: RequestContext, _: RawJson| Err(ErrorObject::internal("unused"));
+                let added = catalog.add_raw_resource(resource, handler);
+                added.expect("the descriptor is valid");
+            }
             catalog
         }
     }
 
     #[test]
-    fn prefix_is_known_until_its_entries_are_exposed_without_it() {
+    fn prefixes_stay_until_all_entries_are_exposed_without_them() {
         let server = Server::new("app", "1.0.0");
-        let known = ["first", "second"].map(|name| {
-            let known = Arc::<Mutex<Vec<bool>>>::default();
-            let source = OneResource {
+        let mounts: [(&str, &[&str]); 3] = [
+            ("first", &["x://a", "x://b"]),
+            ("second", &["x://a"]),
+            ("third", &["x://b"]),
+        ];
+        let listed = mounts.map(|(name, uris)| {
+            let listed = Arc::<Mutex<Vec<bool>>>::default();
+            let source = Resources {
                 server: server.clone(),
-                known: Arc::clone(&known),
+                uris,
+                listed: Arc::clone(&listed),
             };
             let added = server.add_mount(Mount::new(name, source));
             added.expect("the mount is valid");
-            known
+            listed
         });
-        let listed = |uri: &str| server.snapshot().resources.contains_key(uri);
-        assert!(listed(PREFIXED));
-        lock(&known[1]).clear();
+        let lists = |uri: &str| server.snapshot().resources.contains_key(uri);
+        assert!(PREFIXED.into_iter().all(lists));
+        listed.iter().for_each(|listed| lock(listed).clear());
         assert!(server.remove_mount("first"));
-        assert_eq!(*lock(&known[1]), [true]);
-        assert!(listed("x://a") && !listed(PREFIXED));
-        let snapshot = server.snapshot();
-        assert_eq!(snapshot.uris.resolve_prefixed(PREFIXED), None);
+        // Both entries were read before one of them changed.
+        for listed in &listed[1..] {
+            assert_eq!(*lock(listed), [true]);
+        }
+        assert!(lists("x://a") && lists("x://b"));
+        assert!(!PREFIXED.into_iter().any(lists));
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Origin {
     pub(crate) source: Arc<str>,
     /// The name of the entry in its source.
     pub(crate) local_name: String,
+    /// Whether the entry has its name before those of earlier mounts.
+    pub(crate) is_preferred: bool,
     /// The policies of the mount and of the levels inside it.
     pub(crate) policies: Vec<PolicyOfLevel>,
     /// The rules of all levels, with the name of the entry on each level.

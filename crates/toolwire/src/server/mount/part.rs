@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwire_proto::relay::glob::Glob;
-use toolwire_proto::relay::names::{FULL_NAME_KEY, exposed_name, full_name};
+use toolwire_proto::relay::names::{FULL_NAME_KEY, exposed_name, full_name, may_have_prefix};
 use toolwire_types::Meta;
 
 use crate::server::middleware::Chain;
@@ -31,9 +31,29 @@ pub(crate) struct Part {
     pub(crate) declarations: Declarations,
     /// What clients do not get as the source has it, as messages: shortened names, and what is not mounted.
     pub(crate) problems: Vec<String>,
+    prefix: Option<String>,
+    /// The names that the mount sets for tools, instead of its prefix.
+    set_names: Vec<String>,
 }
 
 impl Part {
+    /// Returns `true` if the mount keeps a name from a later one, because its source does not know its entries yet and may
+    /// list it. A longer prefix of the later mount shows that the name belongs there.
+    pub(crate) fn reserves(&self, name: &str, later: &Self) -> bool {
+        if !self.declarations.has_unknown_entries {
+            return false;
+        }
+        let is_set = || self.set_names.iter().any(|set| set == name);
+        let Some(prefix) = &self.prefix else {
+            return is_set();
+        };
+        let is_longer = later
+            .prefix
+            .as_ref()
+            .is_none_or(|later| later.len() < prefix.len());
+        (is_longer && may_have_prefix(name, prefix)) || is_set()
+    }
+
     /// Claims the URIs, and exposes those of raw entries in a form that no earlier mount claims. `number` is that of the
     /// mount.
     pub(crate) fn expose_uris(&mut self, mount: &Mount, number: usize) {
@@ -111,6 +131,8 @@ impl Mount {
         let mut part = Part {
             has_subscriptions: catalog.has_subscriptions,
             declarations: catalog.declarations.clone().of_mount(self.name.as_deref()),
+            prefix: self.prefix.clone(),
+            set_names: self.names.values().cloned().collect(),
             ..Part::default()
         };
         let left_out = catalog.declarations.left_out.iter();
@@ -137,6 +159,7 @@ impl Mount {
             }
             let mut origin = new_origin(position, local_name, tool.origin.as_ref());
             origin.fixed.insert(0, hidden.cloned());
+            origin.is_preferred |= catalog.preferred_tools.contains(local_name);
             let mounted = tool.mounted(descriptor, &self.access, Arc::new(origin), hidden.cloned());
             part.tools.push((name, Arc::new(mounted)));
         }
@@ -233,6 +256,7 @@ impl Mount {
             local_name: local_name.to_owned(),
             policies: self.policies(catalog, local_name, inner),
             rules: rules.chain(inner_rules).collect(),
+            is_preferred: inner.is_some_and(|inner| inner.is_preferred),
             fixed: inner.map(|inner| inner.fixed.clone()).unwrap_or_default(),
             chain: self.chain(catalog, local_name, inner_chain),
             completer,

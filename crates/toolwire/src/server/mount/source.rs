@@ -1,6 +1,7 @@
 //! Sources: where the entries of a mount come from.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use toolwire_proto::subscriptions::Change;
@@ -59,6 +60,8 @@ pub struct Catalog {
     pub(crate) policies: Vec<Policy>,
     pub(crate) has_subscriptions: bool,
     pub(crate) declarations: Declarations,
+    /// The names of the tools that have their exposed name before those of earlier mounts.
+    pub(crate) preferred_tools: HashSet<String>,
 }
 
 impl Catalog {
@@ -193,6 +196,28 @@ impl Catalog {
         Ok(())
     }
 
+    /// Creates a raw entry, if the catalog has the capacity for it.
+    fn new_raw<T, F, Fut>(
+        &self,
+        descriptor: RawJson,
+        handler: F,
+        create: impl FnOnce(RawJson, RawHandler) -> Result<T, RegistrationError>,
+    ) -> Result<T, RegistrationError>
+    where
+        F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
+    {
+        self.check_capacity()?;
+        check_descriptor(&descriptor)?;
+        create(descriptor, RawHandler::new(handler))
+    }
+
+    /// Lets a tool keep its exposed name also if an earlier mount has a tool with this name, which is then hidden. For tools
+    /// that a source adds to those of another server.
+    pub fn prefer_tool(&mut self, name: impl Into<String>) {
+        self.preferred_tools.insert(name.into());
+    }
+
     /// Sets the handler of `completion/complete` for all prompts and templates of the catalog. It gets the parameters with
     /// the names of the source, and returns the result as JSON.
     #[must_use]
@@ -214,7 +239,8 @@ impl Catalog {
     }
 
     /// States that the source does not know its entries yet. The server declares tools, prompts and resources, so that its
-    /// clients expect changes of these lists.
+    /// clients expect changes of these lists. Later mounts whose prefix is shorter cannot use names with the prefix of this
+    /// one.
     #[must_use]
     pub fn with_unknown_entries(mut self) -> Self {
         self.declarations.has_unknown_entries = true;
@@ -287,6 +313,7 @@ impl Source for Server {
             policies: snapshot.policies.clone(),
             has_subscriptions: snapshot.options.resource_subscriptions,
             declarations: snapshot.declared(),
+            preferred_tools: HashSet::new(),
         }
     }
 
