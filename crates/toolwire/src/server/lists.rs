@@ -4,9 +4,10 @@ use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::stamp::{Stamp as _, Target};
 use toolwire_types::{
     CacheScope, ErrorObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, RawJson,
+    ListToolsResult, Meta, PaginatedRequestParams, RawJson,
 };
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::{EncodedResult, Outcome};
@@ -20,6 +21,9 @@ use crate::server::resource::{ResourceEntry, TemplateEntry};
 use crate::server::snapshot::{ListKind, Snapshot};
 use crate::server::tool::ToolEntry;
 use crate::server::visibility::{EntryKind, Viewer};
+
+/// The key of `_meta` of a list with the names of the mounts whose server is not reachable.
+const OUTDATED_KEY: &str = "toolwire/outdatedSources";
 
 macro_rules! list_method {
     ($name:ident, $entries:ident, $list:ident, $result:ident, $member:literal, $raw:expr) => {
@@ -40,8 +44,10 @@ macro_rules! list_method {
                 let descriptors = listed.iter().map(|entry| entry.descriptor.clone());
                 let mut result = $result::new(descriptors.collect());
                 result.next_cursor = next_cursor;
-                result.ttl_ms = Some(snapshot.options.list_hint().ttl_ms());
+                result.ttl_ms = Some(snapshot.list_hint().ttl_ms());
                 result.cache_scope = Some(scope);
+                result.meta =
+                    outdated_sources(snapshot, entries.iter().map(|entry| entry.origin()));
                 let version = exchange.context.version();
                 let written = snapshot.write(result, version)?;
                 if !is_raw {
@@ -103,6 +109,26 @@ list_method!(
     |template: &Arc<TemplateEntry>| template.raw_entry().cloned()
 );
 
+/// Returns the `_meta` of a list with the mounts whose entries may be outdated. Returns `None` without such entries.
+fn outdated_sources<'e>(
+    snapshot: &Snapshot,
+    origins: impl Iterator<Item = Option<&'e Arc<Origin>>>,
+) -> Option<Meta> {
+    if !snapshot.has_outdated_entries() {
+        return None;
+    }
+    let names: BTreeSet<&str> = origins
+        .flatten()
+        .filter_map(|origin| snapshot.outdated_source(origin))
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let mut meta = Meta::new();
+    meta.insert(OUTDATED_KEY, serde_json::json!(names));
+    Some(meta)
+}
+
 /// Returns a result with the entries of its list, which are raw JSON.
 #[cold]
 fn with_list(result: &RawJson, member: &'static str, entries: Vec<RawJson>) -> RawJson {
@@ -154,7 +180,7 @@ impl List<'_> {
             .derived
             .page(self.kind, version, page.start, page_size, || {
                 let indexes: Vec<usize> = (page.start..page.end).collect();
-                let scope = snapshot.options.list_hint().scope;
+                let scope = snapshot.list_hint().scope;
                 (self.write)(&indexes, page.next_cursor, scope)
             });
         written.map(EncodedResult::Shared)

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::relay::UpstreamStatus;
-use toolwire::{Client, ClientLimits};
-use toolwire_tests::peer::{Peer, call, modern, notification, server};
+use toolwire::relay::{UpstreamSource, UpstreamStatus};
+use toolwire::{Client, ClientLimits, Mount};
+use toolwire_tests::peer::{Peer, call, modern, notification, server, within};
 
-use crate::raw_upstream::{RawConnection, raw_upstream};
+use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 use crate::source::{
-    Mounted, TOOL, UpstreamEra, list_of, listed, modern_list, mounted, serve_modern_lists,
+    TOOL, UpstreamEra, acknowledge, capabilities, list_of, listed, modern_list, mounted,
+    serve_modern_lists,
 };
 
 #[tokio::test]
@@ -82,7 +83,7 @@ async fn unreachable_upstream_server_costs_only_its_own_entries() {
     let mounted = mounted(UpstreamEra::Modern).await;
     let (down, mut attempts) = raw_upstream();
     let down = down.with_name("down").source();
-    let server = mounted.server.mount("down", down.clone());
+    let server = mounted.server.clone().mount("down", down.clone());
     let refuse = async {
         drop(attempts.accept().await);
     };
@@ -96,14 +97,10 @@ async fn unreachable_upstream_server_costs_only_its_own_entries() {
     let mut client = Peer::connect(&server);
     let tools = listed(&mut client, "tools/list").await;
     assert_eq!(tools["tools"].as_array().map(Vec::len), Some(1));
+    assert_eq!(tools["_meta"].get("toolwire/outdatedSources"), None);
     // The other one goes away, and its entries stay listed.
-    let Mounted {
-        upstream,
-        connections,
-        ..
-    } = mounted;
-    drop(upstream);
-    let mut connections = connections;
+    drop(mounted.upstream);
+    let mut connections = mounted.connections;
     tokio::spawn(async move {
         loop {
             drop(connections.accept().await);
@@ -116,8 +113,87 @@ async fn unreachable_upstream_server_costs_only_its_own_entries() {
         error["data"],
         json!({"reason": "upstream_unreachable", "upstream": "up"})
     );
+    until_unreachable(&mounted.source).await;
     let tools = listed(&mut client, "tools/list").await;
     assert_eq!(tools["tools"].as_array().map(Vec::len), Some(1));
+    assert_eq!(tools["_meta"]["toolwire/outdatedSources"], json!(["up"]));
+}
+
+/// Waits until a source has noticed that its server is not reachable.
+async fn until_unreachable(source: &UpstreamSource) {
+    let is_unreachable = || matches!(source.state().status, UpstreamStatus::Unreachable { .. });
+    within(async {
+        while !is_unreachable() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// Connects a source, whose lists have these hints.
+async fn with_hint(
+    source: &UpstreamSource,
+    connections: &mut RawUpstream,
+    hint: &str,
+) -> RawConnection {
+    let serve = async {
+        let mut upstream = connections.accept().await;
+        let mut served = 0;
+        while served < 4 {
+            let request = upstream.receive().await;
+            let method = request["method"].as_str().expect("a request");
+            match method {
+                "server/discover" => {
+                    let result = json!({
+                        "resultType": "complete",
+                        "supportedVersions": ["2026-07-28"],
+                        "capabilities": capabilities(),
+                        "ttlMs": 0,
+                        "cacheScope": "public",
+                    });
+                    upstream.respond(&request, &result.to_string()).await;
+                }
+                "subscriptions/listen" => acknowledge(&upstream, &request).await,
+                _ => {
+                    let list = list_of(method, TOOL).replacen('{', &format!("{{{hint},"), 1);
+                    upstream.respond(&request, &list).await;
+                    served += 1;
+                }
+            }
+        }
+        upstream
+    };
+    let (connected, upstream) = tokio::join!(source.connect(), serve);
+    connected.expect("the upstream server responds");
+    upstream
+}
+
+#[tokio::test]
+async fn lists_have_the_shortest_and_narrowest_hint_of_the_upstream_servers() {
+    let (first, mut first_connections) = raw_upstream();
+    let (second, mut second_connections) = raw_upstream();
+    let (first, second) = (first.source(), second.source());
+    let public = r#""resultType":"complete","ttlMs":7000,"cacheScope":"public""#;
+    let private = r#""resultType":"complete","ttlMs":9000,"cacheScope":"private""#;
+    let server = server().mount("first", first.clone());
+    let mut client = Peer::connect(&server);
+    let check = async |client: &mut Peer, ttl: u64, scope: &str| {
+        let tools = listed(client, "tools/list").await;
+        assert_eq!(tools["ttlMs"], ttl, "{tools}");
+        assert_eq!(tools["cacheScope"], scope, "{tools}");
+    };
+    let first_upstream = with_hint(&first, &mut first_connections, public).await;
+    check(&mut client, 7000, "public").await;
+    server
+        .add_mount(Mount::new("second", second.clone()))
+        .expect("the names are free");
+    check(&mut client, 0, "private").await;
+    let _second_upstream = with_hint(&second, &mut second_connections, private).await;
+    check(&mut client, 7000, "private").await;
+    // The lists of a server that is not reachable are not fresh.
+    drop(first_upstream);
+    until_unreachable(&first).await;
+    check(&mut client, 0, "private").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,8 @@
 //! The lists of an upstream server.
 
-use std::time::Duration;
-
-use serde_json::json;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolwire_proto::cache::{self, CacheHint};
 use toolwire_proto::pagination::PageCursor;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_types::{RawJson, ServerCapabilities, code};
@@ -10,7 +10,9 @@ use toolwire_types::{RawJson, ServerCapabilities, code};
 use crate::client::cache::CacheMode;
 use crate::client::{Client, ClientLimits};
 use crate::error::Error;
-use crate::relay::connection::is_rejection;
+use crate::relay::connection::{UpstreamConnection, is_rejection};
+use crate::relay::shared_upstream::SharedUpstream;
+use crate::server::mount::TaskDesigns;
 
 /// The entries of an upstream server, as it sent them, and what it declares.
 #[derive(Debug, Default)]
@@ -38,6 +40,7 @@ impl UpstreamEntries {
     /// Returns an error if the server does not respond, or if a list exceeds the limits of the client.
     pub(super) async fn read(
         client: &Client,
+        upstream: &SharedUpstream,
         limits: &ClientLimits,
         previous: &Self,
     ) -> Result<Self, Error> {
@@ -45,9 +48,9 @@ impl UpstreamEntries {
         let declared = details.map(|details| details.capabilities.clone());
         let declared = declared.unwrap_or_default();
         let mut reader = ListReader {
-            client,
+            server: ListServer::Client(client),
             limits,
-            ttl: None,
+            hint: None,
             has_rejection: false,
         };
         let mut entries = Self {
@@ -76,7 +79,7 @@ impl UpstreamEntries {
             entries.templates = templates.await?;
         }
         entries.has_rejected_list = reader.has_rejection;
-        entries.ttl = reader.ttl.unwrap_or_default();
+        entries.hint = reader.hint.unwrap_or_default();
         Ok(entries)
     }
 }
@@ -96,10 +99,10 @@ fn is_unknown_method(error: &Error) -> bool {
 /// for a tool that runs only as a task.
 fn without_tasks(tool: RawJson) -> Option<RawJson> {
     let Some(mut members) = RawObject::parse(tool.as_raw_value()) else {
-        return Some(tool);
+        return tool;
     };
     let Some(execution) = members.object_mut("execution") else {
-        return Some(tool);
+        return tool;
     };
     if execution.text("taskSupport").as_deref() == Some("required") {
         let name = members.text("name").unwrap_or_default();
@@ -111,15 +114,35 @@ fn without_tasks(tool: RawJson) -> Option<RawJson> {
         members.remove("execution");
     }
     let edited = members.finish_if_edited();
-    Some(edited.unwrap_or_else(|| tool.clone()))
+    edited.unwrap_or_else(|| tool.clone())
+}
+
+/// Where a list is read.
+enum ListServer<'a> {
+    /// The relay, in the form of the newest revision.
+    Client(&'a Client),
+    /// A session with the upstream server, in the form of its revision.
+    Session(&'a UpstreamConnection),
+}
+
+impl ListServer<'_> {
+    async fn page(&self, method: &str, params: Value) -> Result<RawJson, Error> {
+        match self {
+            Self::Client(client) => {
+                let call = client.request(method, params);
+                call.with_cache(CacheMode::Bypass).await
+            }
+            Self::Session(session) => Ok(session.request(method, RawJson::from(params)).await?),
+        }
+    }
 }
 
 /// Reads lists to their ends.
 struct ListReader<'a> {
-    client: &'a Client,
+    server: ListServer<'a>,
     limits: &'a ClientLimits,
-    /// The shortest `ttlMs` of all pages.
-    ttl: Option<Duration>,
+    /// The shortest `ttlMs` and the narrowest `cacheScope` of all pages.
+    hint: Option<CacheHint>,
     /// Whether a request was rejected.
     has_rejection: bool,
 }
@@ -152,21 +175,20 @@ impl ListReader<'_> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let mut params = json!({});
         loop {
-            let call = self.client.request(method, params);
-            let page = call.with_cache(CacheMode::Bypass).await?;
-            bytes += page.get().len();
+            let sent = self.server.page(method, params).await?;
+            bytes += sent.get().len();
             if bytes > self.limits.list_bytes {
                 return Err(Error::limit(format!(
                     "the result of `{method}` is larger than ClientLimits::list_bytes; raise this limit"
                 )));
             }
             let invalid = || Error::protocol(format!("the result of `{method}` has no list"));
-            let page = RawObject::parse(page.as_raw_value()).ok_or_else(invalid)?;
+            let page = RawObject::parse(sent.as_raw_value()).ok_or_else(invalid)?;
             let list = page.get(member).ok_or_else(invalid)?;
             let list: Vec<RawJson> =
                 serde_json::from_str(list.get()).map_err(|error| Error::decode(method, error))?;
             entries.extend(list);
-            self.note_ttl(&page);
+            self.note_hint(sent.as_raw_value());
             let cursor = page.text("nextCursor");
             let cursor = pages
                 .next(cursor.as_deref())
@@ -178,10 +200,9 @@ impl ListReader<'_> {
         }
     }
 
-    fn note_ttl(&mut self, page: &RawObject<'_>) {
-        let sent = page.get("ttlMs").and_then(|ttl| ttl.get().parse().ok());
-        let ttl = Duration::from_millis(sent.unwrap_or(0));
-        self.ttl = Some(self.ttl.map_or(ttl, |shortest| shortest.min(ttl)));
+    fn note_hint(&mut self, page: &RawValue) {
+        let sent = cache::parse(page).unwrap_or_default();
+        self.hint = Some(self.hint.map_or(sent, |hint| hint.merged(sent)));
     }
 }
 
@@ -191,13 +212,13 @@ mod tests {
 
     #[test]
     fn tools_lose_task_support_and_nothing_else() {
-        let check = |tool: &str, expected: Option<&str>| {
+        let check = |tool: &str, expected: &str| {
             let tool = RawJson::from_string(tool.to_owned()).unwrap();
             let edited = without_tasks(tool);
             assert_eq!(edited.as_ref().map(|tool| tool.get()), expected);
         };
         let plain = r#"{"name":"a", "x":1.0}"#;
-        check(plain, Some(plain));
+        check(plain, plain);
         check(
             r#"{"name":"a","execution":{"taskSupport":"optional"},"x":1.0}"#,
             Some(r#"{"name":"a","x":1.0}"#),

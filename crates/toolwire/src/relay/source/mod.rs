@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
-use toolwire_types::{LoggingLevel, RawJson};
+use toolwire_types::{ErrorObject, LoggingLevel, RawJson};
 
 use crate::client::ClientLimits;
 use crate::engine::{BoxFuture, KeyLocks};
@@ -62,6 +62,7 @@ pub(super) struct SourceInner {
     /// Whether the upstream server is modern.
     is_modern: AtomicBool,
     entries: Mutex<Arc<UpstreamEntries>>,
+    freshness: Mutex<ListFreshness>,
     status: watch::Sender<ConnectionStatus>,
     signals: Arc<SourceSignals>,
     listeners: Mutex<Listeners>,
@@ -74,6 +75,18 @@ pub(super) struct SourceInner {
     /// The log levels that the sessions of legacy clients have.
     log_levels: Mutex<HashMap<ClientKey, LoggingLevel>>,
     log_level_pause: LogLevelPause,
+}
+
+/// Whether the stored lists are those that the upstream server has now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum ListFreshness {
+    /// The server announces all changes.
+    Current,
+    /// The lists may have changed since they were read.
+    #[default]
+    Unknown,
+    /// The server is not reachable.
+    Outdated,
 }
 
 /// Wakes the task that keeps the entries up to date.
@@ -127,6 +140,7 @@ impl UpstreamSource {
             relay,
             is_modern: AtomicBool::new(false),
             entries: Mutex::default(),
+            freshness: Mutex::default(),
             status: watch::Sender::default(),
             signals: Arc::default(),
             listeners: Mutex::default(),
@@ -183,6 +197,10 @@ impl UpstreamSource {
     pub fn state(&self) -> UpstreamState {
         let status = self.inner.status.borrow().public();
         UpstreamState::new(status, &self.inner.entries())
+    }
+
+    pub(super) fn relay(&self) -> &Relay {
+        &self.inner.relay
     }
 
     /// Returns the name of the server, see [`Upstream::with_name`].
@@ -258,6 +276,14 @@ impl SourceInner {
         if updating.is_none() && !self.status.borrow().is_closed() {
             let task = updates::run(Arc::downgrade(self), Arc::clone(&self.signals));
             *updating = Some(tokio::spawn(task).abort_handle());
+        }
+    }
+
+    /// Marks the lists as those of a server that is not reachable.
+    fn set_outdated(&self) {
+        let last = std::mem::replace(&mut *lock(&self.freshness), ListFreshness::Outdated);
+        if last != ListFreshness::Outdated && self.entries().are_known {
+            self.announce();
         }
     }
 

@@ -11,10 +11,12 @@ use toolwire_types::SubscriptionFilter;
 use crate::client::{Client, ClientBuilder, ClientLimits, Subscription};
 use crate::error::Error;
 use crate::relay::connection::is_rejection;
+use crate::relay::credentials::is_credential_error;
+use crate::relay::forwarder::Relay;
 use crate::relay::source::entries::UpstreamEntries;
 use crate::relay::source::resource_streams;
 use crate::relay::source::state::ConnectionStatus;
-use crate::relay::source::{SourceInner, SourceSignals};
+use crate::relay::source::{ListFreshness, SourceInner, SourceSignals};
 use crate::sync::lock;
 
 /// The pauses between attempts to connect: the first, and the longest.
@@ -42,8 +44,13 @@ pub(super) async fn run(source: Weak<SourceInner>, signals: Arc<SourceSignals>) 
         let Some(source) = source.upgrade() else {
             return;
         };
-        tracing::warn!(upstream = source.name, %error, "the upstream server is not reachable");
+        if is_credential_error(&error) {
+            tracing::info!(upstream = source.name, %error, "the lists need credentials");
+        } else {
+            tracing::warn!(upstream = source.name, %error, "the upstream server is not reachable");
+        }
         source.status.send_modify(|status| status.lose(&error));
+        source.set_outdated();
         drop(source);
         if start.elapsed() >= STABLE_AGE {
             pause = FIRST_PAUSE;
@@ -74,12 +81,12 @@ async fn follow(source: &Weak<SourceInner>, signals: &SourceSignals) -> Result<(
     let mut changes = ListChanges::open(&client).await?;
     let announces_lists = changes.announces_lists;
     let read_lists = async {
-        while let Some(entries) = read(&client, &limits, source).await? {
+        while let Some(entries) = read(&relay, &client, &limits, announces_lists, source).await? {
             let reads_again = entries.has_rejected_list || !announces_lists;
             tokio::time::sleep(CHANGE_PAUSE).await;
             tokio::select! {
                 () = signals.lists_changed.notified() => {}
-                () = tokio::time::sleep(entries.ttl.max(MIN_READ_INTERVAL)), if reads_again => {}
+                () = tokio::time::sleep(entries.hint.ttl.max(MIN_READ_INTERVAL)), if reads_again => {}
             }
         }
         Ok(())
@@ -93,19 +100,28 @@ async fn follow(source: &Weak<SourceInner>, signals: &SourceSignals) -> Result<(
 
 /// Reads the lists and replaces the entries. Returns `None` if the source is dropped.
 async fn read(
+    relay: &Relay,
     client: &Client,
     limits: &ClientLimits,
+    announces_lists: bool,
     source: &Weak<SourceInner>,
 ) -> Result<Option<Arc<UpstreamEntries>>, Error> {
     let Some(previous) = source.upgrade().map(|source| source.entries()) else {
         return Ok(None);
     };
-    let entries = UpstreamEntries::read(client, limits, &previous).await?;
+    let upstream = relay.open().await?;
+    let entries = UpstreamEntries::read(client, &upstream, limits, &previous).await?;
+    let freshness = if announces_lists && !entries.has_rejected_list {
+        ListFreshness::Current
+    } else {
+        ListFreshness::Unknown
+    };
     let entries = Arc::new(entries);
     let Some(source) = source.upgrade() else {
         return Ok(None);
     };
     *lock(&source.entries) = Arc::clone(&entries);
+    *lock(&source.freshness) = freshness;
     source.announce();
     let connect = |status: &mut ConnectionStatus| {
         if !status.is_connected() {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use toolwire_proto::cache::CacheHint;
 use toolwire_proto::relay::merge;
 use toolwire_types::apps;
 
-use crate::server::mount::CatalogEntry;
+use crate::server::mount::{CatalogEntry, Origin};
 #[cfg(feature = "relay")]
 use crate::server::mount::RootsListener;
 use crate::server::optional_methods::{PROMPTS, RESOURCES};
@@ -32,6 +33,10 @@ pub(crate) struct Declarations {
     pub(crate) roots_listeners: Vec<RootsListener>,
     /// Whether the entries of the source come from several sources.
     has_several_sources: bool,
+    /// How long the lists of the source are fresh, and who may share them.
+    pub(crate) list_hint: CacheHint,
+    /// Whether the entries may be outdated, because their server is not reachable.
+    pub(crate) is_outdated: bool,
     /// What the source has and mounts do not offer, in words.
     pub(crate) left_out: Vec<String>,
 }
@@ -41,6 +46,10 @@ impl Declarations {
     pub(crate) fn of_mount(mut self, name: Option<&str>) -> Self {
         self.name = name.map(str::to_owned);
         self
+    }
+
+    fn has_outdated(&self) -> bool {
+        self.is_outdated || self.mounted.values().any(Self::has_outdated)
     }
 
     fn has_instructions(&self) -> bool {
@@ -66,6 +75,8 @@ impl Snapshot {
             #[cfg(feature = "relay")]
             roots_listeners: self.roots_listeners(),
             has_several_sources: self.has_several_sources,
+            list_hint: self.list_hint(),
+            is_outdated: false,
             left_out: self.left_out(),
         }
     }
@@ -132,6 +143,51 @@ impl Snapshot {
             .chain(visible(&self.resources, viewer))
             .chain(visible(&self.templates, viewer))
             .collect()
+    }
+
+    /// Returns the hint of lists. Without a hint of the server, it is that of its mounts: the shortest and narrowest one.
+    pub(crate) fn list_hint(&self) -> CacheHint {
+        let own = self.options.list_hint();
+        if self.options.list_hint.is_some() || own != CacheHint::default() || self.has_own_entries()
+        {
+            return own;
+        }
+        let mounted = self
+            .declarations
+            .values()
+            .map(|declared| declared.list_hint);
+        mounted.reduce(CacheHint::merged).unwrap_or(own)
+    }
+
+    fn has_own_entries(&self) -> bool {
+        // The entries of the server are before those of mounts.
+        fn is_own<T: CatalogEntry>(entries: &NameMap<Arc<T>>) -> bool {
+            entries
+                .first()
+                .is_some_and(|(_, entry)| entry.origin().is_none())
+        }
+        is_own(&self.tools)
+            || is_own(&self.prompts)
+            || is_own(&self.resources)
+            || is_own(&self.templates)
+    }
+
+    /// Returns `true` if entries of a mount may be outdated, because their server is not reachable.
+    pub(crate) fn has_outdated_entries(&self) -> bool {
+        self.declarations.values().any(Declarations::has_outdated)
+    }
+
+    /// Returns the name of the mount whose server is not reachable, if an entry comes from there.
+    pub(crate) fn outdated_source(&self, origin: &Origin) -> Option<&str> {
+        let mut level = &self.declarations;
+        for mount in &origin.path {
+            let declared = level.get(mount)?;
+            if declared.is_outdated {
+                return Some(declared.name.as_deref().unwrap_or(UNNAMED));
+            }
+            level = &declared.mounted;
+        }
+        None
     }
 
     /// Returns `true` if the entries come from several mounts, or from a mount and the server itself.
