@@ -85,6 +85,19 @@ pub fn may_have_notification_handler(name: &str) -> bool {
     !PROCESSED_BY_SERVER.contains(&name) && find(name).is_none_or(is_received)
 }
 
+/// Returns `true` if a request with this method is about one task, in any revision.
+///
+/// ```
+/// use toolwire_proto::methods::is_about_task;
+///
+/// assert!(is_about_task("tasks/get"));
+/// assert!(!is_about_task("tasks/list"));
+/// ```
+#[must_use]
+pub fn is_about_task(method: &str) -> bool {
+    find(method).is_some_and(|row| row.name_source == NameSource::TaskId)
+}
+
 /// The rules of one method or notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

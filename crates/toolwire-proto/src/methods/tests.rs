@@ -1,7 +1,7 @@
 use toolwire_types::{ClientCapabilities, ProtocolVersion, ServerCapabilities};
 
 use super::{
-    Capability, MethodKind, NameSource, PROCESSED_BY_SERVER, all, find,
+    Capability, MethodKind, NameSource, PROCESSED_BY_SERVER, all, find, is_about_task,
     may_have_notification_handler,
 };
 
@@ -189,6 +189,20 @@ fn modern_methods_that_name_something_are_the_six_with_a_name_header() {
             ("tools/call", NameSource::Name),
         ]
     );
+}
+
+#[test]
+fn methods_about_one_task_are_those_of_both_designs() {
+    let about_task: Vec<_> = all()
+        .iter()
+        .map(|row| row.name)
+        .filter(|name| is_about_task(name))
+        .collect();
+    assert_eq!(
+        about_task,
+        ["tasks/cancel", "tasks/get", "tasks/result", "tasks/update"]
+    );
+    assert!(!is_about_task("com.example/method"));
 }
 
 #[test]

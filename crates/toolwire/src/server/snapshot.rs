@@ -226,6 +226,8 @@ impl Snapshot {
             capabilities.extensions = Some(extensions.collect());
         }
         self.add_task_capabilities(&mut capabilities);
+        #[cfg(feature = "relay")]
+        self.add_mounted_task_capabilities(&mut capabilities);
         capabilities
     }
 

@@ -130,12 +130,21 @@ impl StateSeal {
             (Some(journal), author_state) => journal.to_state(author_state),
             (None, author_state) => Journal::default().to_state(author_state),
         };
+        self.seal_text(purpose, &state, self.ttl).map(Some)
+    }
+
+    /// Seals a text for this time.
+    pub(crate) fn seal_text(
+        &self,
+        purpose: &StatePurpose<'_>,
+        text: &str,
+        ttl: Duration,
+    ) -> Result<String, ErrorObject> {
         let keys = self.keys()?;
         let mut nonce = [0; 24];
         getrandom::fill(&mut nonce).map_err(|_| no_randomness())?;
         let binding = self.binding(purpose);
-        request_state::seal(keys, &binding, state.as_bytes(), since_epoch(), self.ttl, nonce)
-            .map(Some)
+        request_state::seal(keys, &binding, text.as_bytes(), since_epoch(), ttl, nonce)
             .map_err(|error| match error {
                 SealError::TooLarge { limit } => ErrorObject::internal(format!(
                     "the request state is larger than {limit} bytes; ask for less, or raise the limit of the key ring \
@@ -143,6 +152,14 @@ impl StateSeal {
                 )),
                 SealError::TimeOutOfRange => ErrorObject::internal(error.to_string()),
             })
+    }
+
+    /// Opens a sealed text. Returns `None` if it was sealed for another purpose, or has expired.
+    #[cfg(feature = "relay")]
+    pub(crate) fn open_text(&self, purpose: &StatePurpose<'_>, token: &str) -> Option<String> {
+        let binding = self.binding(purpose);
+        let opened = request_state::open(self.keys().ok()?, &binding, token, since_epoch());
+        String::from_utf8(opened.ok()?.to_vec()).ok()
     }
 
     /// Opens the state that the client sent.

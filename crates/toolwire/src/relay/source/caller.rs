@@ -24,6 +24,8 @@ pub(super) struct CallingClient {
     inner: Arc<dyn TransportContext>,
     source: Weak<SourceInner>,
     rules: InputRules,
+    /// The task that the request is about.
+    task: Option<TaskIds>,
 }
 
 /// The rules for input requests of an upstream server.
@@ -40,12 +42,23 @@ impl CallingClient {
         inner: Arc<dyn TransportContext>,
         source: Weak<SourceInner>,
         rules: InputRules,
+        task: Option<TaskIds>,
     ) -> Self {
         Self {
             inner,
             source,
             rules,
+            task,
         }
+    }
+
+    /// Returns the parameters of an input request with the id that the client has for the task.
+    fn with_client_task(&self, params: RawJson) -> RawJson {
+        let related = RawObject::parse(params.as_raw_value()).and_then(|mut members| {
+            relate(&mut members, self.task.as_ref());
+            members.finish_if_edited()
+        });
+        related.unwrap_or(params)
     }
 }
 
@@ -53,7 +66,7 @@ impl InputRules {
     /// Returns the parameters of an input request, with the name of the server in the message to the user.
     ///
     /// # Errors
-    /// Returns an error if the server may not request this input.
+    /// Returns an error if the server may not request this input, or requested it too often.
     pub(super) fn apply(&self, method: &str, params: RawJson) -> Result<RawJson, ErrorObject> {
         let is_permitted = match method {
             "sampling/createMessage" => self.permitted.sampling,
@@ -100,13 +113,15 @@ impl TransportContext for CallingClient {
                     source.resource_updated(uri);
                 }
             }
-            // Tasks of the upstream server are not offered.
+            // Clients poll the tasks of the upstream server, whose ids here are not known to them.
             OutgoingKind::TaskChanged { .. } => {}
-            _ => self.inner.notify(notification),
+            _ => {
+                let notification = relate_notification(notification, self.task.as_ref());
+                self.inner.notify(notification);
+            }
         }
     }
 
-    #[cfg(feature = "events")]
     fn is_full(&self) -> bool {
         self.inner.is_full()
     }
@@ -118,6 +133,7 @@ impl TransportContext for CallingClient {
     ) -> BoxFuture<'a, Result<RawJson, Error>> {
         Box::pin(async move {
             let params = self.rules.apply(method, params)?;
+            let params = self.with_client_task(params);
             self.inner.request(method, params).await
         })
     }
@@ -141,7 +157,7 @@ impl TransportContext for CallingClient {
     fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
         let channel = self.inner.client_channel()?;
         let (source, rules) = (Weak::clone(&self.source), self.rules.clone());
-        Some(Arc::new(Self::new(channel, source, rules)))
+        Some(Arc::new(Self::new(channel, source, rules, None)))
     }
 
     fn ended(&self) -> Option<Cancellation> {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use toolwire_proto::cache::{self, CacheHint};
 use toolwire_proto::pagination::PageCursor;
 use toolwire_proto::raw_object::RawObject;
+use toolwire_types::tasks::extension::EXTENSION_ID;
 use toolwire_types::{RawJson, ServerCapabilities, code};
 
 use crate::client::cache::CacheMode;
@@ -27,14 +28,17 @@ pub(super) struct UpstreamEntries {
     pub(super) has_completions: bool,
     pub(super) has_subscriptions: bool,
     pub(super) has_logging: bool,
-    /// How long the lists are fresh: the shortest time that the server sent.
-    pub(super) ttl: Duration,
+    pub(super) tasks: TaskDesigns,
+    /// How long the lists are fresh, and who may share them: the shortest time and the narrowest scope that the server sent.
+    pub(super) hint: CacheHint,
     /// Whether the server rejected the request for a list, so that the list should be read again later.
     pub(super) has_rejected_list: bool,
 }
 
 impl UpstreamEntries {
-    /// Reads all lists that the server declares. A list that the server rejects stays as it was in `previous`.
+    /// Reads all lists that the server declares, as a modern client. If the server has tasks of 2025-11-25, its tools are read
+    /// as it sends them, because a modern client does not get their support for tasks. A list that the server rejects stays as
+    /// it was in `previous`.
     ///
     /// # Errors
     /// Returns an error if the server does not respond, or if a list exceeds the limits of the client.
@@ -47,6 +51,7 @@ impl UpstreamEntries {
         let details = client.server();
         let declared = details.map(|details| details.capabilities.clone());
         let declared = declared.unwrap_or_default();
+        let core_tasks = upstream.with_core_tasks();
         let mut reader = ListReader {
             server: ListServer::Client(client),
             limits,
@@ -58,14 +63,25 @@ impl UpstreamEntries {
             has_completions: declared.completions.is_some(),
             has_subscriptions: has_subscriptions(&declared),
             has_logging: declared.logging.is_some(),
+            tasks: TaskDesigns {
+                core: core_tasks.is_some(),
+                extension: declared.extension(EXTENSION_ID).is_some(),
+            },
             instructions: client
                 .server()
                 .and_then(|details| details.instructions.clone()),
             ..Self::default()
         };
         if declared.tools.is_some() {
+            if let Some(session) = core_tasks {
+                reader.server = ListServer::Session(session);
+            }
             let tools = reader.list("tools/list", "tools", &previous.tools).await?;
-            entries.tools = tools.into_iter().filter_map(without_tasks).collect();
+            entries.tools = match core_tasks {
+                Some(_) => tools,
+                None => tools.into_iter().map(without_task_support).collect(),
+            };
+            reader.server = ListServer::Client(client);
         }
         if declared.prompts.is_some() {
             let prompts = reader.list("prompts/list", "prompts", &previous.prompts);
@@ -95,20 +111,14 @@ fn is_unknown_method(error: &Error) -> bool {
         .is_some_and(|rpc| rpc.code == code::METHOD_NOT_FOUND)
 }
 
-/// Returns a tool without its support for tasks, which belong to the connection with the upstream server. Returns `None`
-/// for a tool that runs only as a task.
-fn without_tasks(tool: RawJson) -> Option<RawJson> {
+/// Returns a tool without its support for tasks of 2025-11-25, which the server does not have.
+fn without_task_support(tool: RawJson) -> RawJson {
     let Some(mut members) = RawObject::parse(tool.as_raw_value()) else {
         return tool;
     };
     let Some(execution) = members.object_mut("execution") else {
         return tool;
     };
-    if execution.text("taskSupport").as_deref() == Some("required") {
-        let name = members.text("name").unwrap_or_default();
-        tracing::warn!(tool = %name, "a tool that runs only as a task is not offered");
-        return None;
-    }
     execution.remove("taskSupport");
     if execution.is_empty() {
         members.remove("execution");
@@ -214,22 +224,17 @@ mod tests {
     fn tools_lose_task_support_and_nothing_else() {
         let check = |tool: &str, expected: &str| {
             let tool = RawJson::from_string(tool.to_owned()).unwrap();
-            let edited = without_tasks(tool);
-            assert_eq!(edited.as_ref().map(|tool| tool.get()), expected);
+            assert_eq!(without_task_support(tool).get(), expected);
         };
         let plain = r#"{"name":"a", "x":1.0}"#;
         check(plain, plain);
         check(
-            r#"{"name":"a","execution":{"taskSupport":"optional"},"x":1.0}"#,
-            Some(r#"{"name":"a","x":1.0}"#),
+            r#"{"name":"a","execution":{"taskSupport":"required"},"x":1.0}"#,
+            r#"{"name":"a","x":1.0}"#,
         );
         check(
             r#"{"name":"a","execution":{"y":1,"taskSupport":"forbidden"}}"#,
-            Some(r#"{"name":"a","execution":{"y":1}}"#),
-        );
-        check(
-            r#"{"name":"a","execution":{"taskSupport":"required"}}"#,
-            None,
+            r#"{"name":"a","execution":{"y":1}}"#,
         );
     }
 }

@@ -11,6 +11,7 @@ mod resource_streams;
 mod serve;
 mod session;
 mod state;
+mod tasks;
 mod updates;
 
 use std::any::Any;
@@ -324,6 +325,13 @@ impl SourceInner {
         if entries.has_logging {
             catalog = catalog.with_logging();
         }
+        let freshness = *lock(&self.freshness);
+        catalog.declarations.is_outdated = freshness == ListFreshness::Outdated;
+        // Of other lists, it is not known how old they are.
+        if freshness == ListFreshness::Current {
+            catalog.declarations.list_hint = entries.hint;
+        }
+        catalog.declarations.tasks = entries.tasks;
         if self.input.roots {
             let source = Arc::clone(self);
             catalog = catalog.with_roots_listener(move |client| {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::methods::is_about_task;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_types::{ErrorObject, RawJson, meta_key};
 
@@ -13,6 +14,7 @@ use crate::relay::source::caller::{CallingClient, InputRules};
 use crate::relay::source::forwarded_state::StateTranslation;
 use crate::relay::source::login::{login_outcome, remove_login_response};
 use crate::relay::source::session::known;
+use crate::relay::source::tasks::TaskIds;
 use crate::server::RequestContext;
 use crate::server::request::Exchange;
 
@@ -30,10 +32,41 @@ impl SourceInner {
         {
             return login_outcome(&login, method, &self.name, ctx);
         }
-        let rules = self.input_rules(ctx.scope().snapshot.has_several_sources);
+        let text = format!("You are logged in to `{}`.", self.name);
+        let result = RawJson::from_serialize(&CallToolResult::text(text));
+        result.map_err(|_| ErrorObject::internal("a result could not be written"))
+    }
+
+    /// Returns the check of the caller's login, if the upstream server has credentials.
+    fn login_check<'a>(
+        &'a self,
+        method: &'a str,
+        ctx: &'a RequestContext,
+    ) -> Option<LoginCheck<'a>> {
+        Some(LoginCheck {
+            credentials: &**self.credentials.as_ref()?,
+            ctx,
+            method,
+            upstream: &self.name,
+        })
+    }
+
+    async fn serve_logged_in(
+        self: &Arc<Self>,
+        method: &'static str,
+        ctx: &RequestContext,
+        params: RawJson,
+    ) -> Result<RawJson, ErrorObject> {
+        let task = self.task_of(ctx)?;
+        // Requests about a task are passed to its tool.
+        let (method, params) = match &task {
+            Some(task) => (ctx.scope().route.name(), task.in_request(params)),
+            None => (method, params),
+        };
         let transport = Arc::clone(ctx.scope().transport());
-        let client = self.calling_client(transport, rules.clone());
-        let params = prepared(&rules, params);
+        let rules = self.input_rules(&*transport, ctx.scope().snapshot.has_several_sources);
+        let client = self.calling_client(transport, rules.clone(), task.clone());
+        let params = prepared(&rules, params, self.accepts_task_request(ctx));
         let exchange = ctx
             .scope()
             .forwarded(known(method), params, Arc::clone(&client));
@@ -53,13 +86,15 @@ impl SourceInner {
         }
     }
 
-    /// Returns a client as the upstream server may reach it.
+    /// Returns a client as the upstream server may reach it, and the task that its request is about.
     pub(super) fn calling_client(
         self: &Arc<Self>,
         client: Arc<dyn TransportContext>,
         rules: InputRules,
+        task: Option<TaskIds>,
     ) -> Arc<dyn TransportContext> {
-        Arc::new(CallingClient::new(client, Arc::downgrade(self), rules))
+        let source = Arc::downgrade(self);
+        Arc::new(CallingClient::new(client, source, rules, task))
     }
 
     /// Forwards a request of a modern client, whose input requests are part of the result.
@@ -85,10 +120,14 @@ impl SourceInner {
         let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
             return Ok(result);
         };
-        if members.text("resultType").as_deref() != Some("input_required") {
+        // A task that waits for input has its input requests in a complete result. A new task should have none yet, but a
+        // client might show them.
+        let has_type = |kind: &str| members.text("resultType").as_deref() == Some(kind);
+        let is_task = is_about_task(original.route().name()) || has_type("task");
+        if !is_task && !has_type("input_required") {
             return Ok(result);
         }
-        if translates {
+        if translates && !is_task {
             states.seal(&original, &mut members)?;
         }
         apply_rules(rules, &mut members)?;
@@ -106,12 +145,13 @@ impl SourceInner {
 }
 
 /// Returns the parameters without what belongs to the client's connection only.
-fn prepared(rules: &InputRules, params: RawJson) -> RawJson {
+fn prepared(rules: &InputRules, params: RawJson, accepts_task_request: bool) -> RawJson {
     let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
         return params;
     };
-    // Tasks of the upstream server are not offered.
-    members.remove("task");
+    if !accepts_task_request {
+        members.remove("task");
+    }
     remove_login_response(&mut members);
     if let Some(meta) = members.object_mut("_meta")
         && let Some(capabilities) = meta.object_mut(meta_key::CLIENT_CAPABILITIES)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolwire_proto::http::client_network;
+use toolwire_proto::methods::is_about_task;
 use toolwire_proto::relay::glob::Glob;
 use toolwire_proto::relay::rate_limit::{CallRate as Rate, RateLimiter};
 use toolwire_types::ErrorObject;
@@ -117,7 +117,7 @@ impl RateLimit {
 
     fn applies_to(&self, request: &Request) -> bool {
         if self.tools.is_empty() {
-            return runs_handler(request.method());
+            return runs_handler(request.method()) || is_about_mounted_task(request);
         }
         let name = request.name().unwrap_or_default();
         request.method() == "tools/call" && self.tools.iter().any(|tools| tools.matches(name))
@@ -137,26 +137,9 @@ impl RateLimit {
     }
 }
 
-impl CallerKey {
-    /// Returns the key of the client's address, if it is known.
-    fn of_address(request: &Request) -> Option<Self> {
-        let connection = request.scope().transport.connection_info()?;
-        let address: IpAddr = connection.peer_address.as_deref()?.parse().ok()?;
-        Some(Self::Network(client_network(address)))
-    }
-
-    fn of(request: &Request) -> Self {
-        let scope = request.scope();
-        let principal = Principal::of(scope.auth());
-        if principal != Principal::anonymous() {
-            return Self::Principal(principal);
-        }
-        match (scope.connection_token(), scope.connection_state()) {
-            (Some(session), _) => Self::Session(session.to_owned()),
-            (None, Some(state)) => Self::Connection(Arc::as_ptr(state).addr()),
-            (None, None) => Self::Unknown,
-        }
-    }
+/// Returns `true` if a request is about a task of the mounted server, which receives it.
+fn is_about_mounted_task(request: &Request) -> bool {
+    request.source_name().is_some() && is_about_task(request.method())
 }
 
 impl Middleware for RateLimit {

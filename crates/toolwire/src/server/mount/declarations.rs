@@ -9,7 +9,7 @@ use toolwire_types::apps;
 
 use crate::server::mount::{CatalogEntry, Origin};
 #[cfg(feature = "relay")]
-use crate::server::mount::RootsListener;
+use crate::server::mount::{RootsListener, TaskDesigns};
 use crate::server::optional_methods::{PROMPTS, RESOURCES};
 use crate::server::registry::NameMap;
 use crate::server::snapshot::Snapshot;
@@ -27,6 +27,8 @@ pub(crate) struct Declarations {
     /// What the mounts of the source declare, by their numbers there.
     pub(crate) mounted: BTreeMap<usize, Declarations>,
     pub(crate) has_logging: bool,
+    #[cfg(feature = "relay")]
+    pub(crate) tasks: TaskDesigns,
     /// Whether the source does not know its entries yet.
     pub(crate) has_unknown_entries: bool,
     #[cfg(feature = "relay")]
@@ -68,6 +70,8 @@ impl Snapshot {
                 .declarations
                 .values()
                 .any(|declared| declared.has_logging),
+            #[cfg(feature = "relay")]
+            tasks: self.mounted_tasks(),
             has_unknown_entries: self
                 .declarations
                 .values()

@@ -67,6 +67,13 @@ impl Snapshot {
         }
         self.options.resource_subscriptions |= parts.iter().any(|part| part.has_subscriptions);
         self.options.logging |= parts.iter().any(|part| part.declarations.has_logging);
+        #[cfg(feature = "relay")]
+        if parts
+            .iter()
+            .any(|part| part.declarations.tasks != Default::default())
+        {
+            self.install_mounted_tasks();
+        }
         if parts
             .iter()
             .any(|part| part.declarations.has_unknown_entries)
@@ -110,7 +117,7 @@ impl Snapshot {
         let mut origins = tools.chain(prompts).chain(resources).chain(templates);
         let (mut has_rules, mut has_chains) = (false, false);
         origins.by_ref().for_each(|origin| {
-            has_rules |= !origin.rules.is_empty() || !origin.policies.is_empty();
+            has_rules |= origin.is_restricted();
             has_chains |= origin.chain.is_some();
         });
         drop(origins);

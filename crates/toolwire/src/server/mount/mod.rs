@@ -17,6 +17,8 @@ mod roots;
 mod routing;
 mod source;
 mod subscriptions;
+#[cfg(feature = "relay")]
+mod tasks;
 mod uris;
 
 pub(crate) use arguments::HiddenArguments;
@@ -29,4 +31,6 @@ pub(crate) use origin::{CatalogEntry, Origin};
 pub(crate) use roots::{ROOTS_CHANGED, RootsListener};
 pub use source::{Catalog, Source, SourceListener};
 pub(crate) use subscriptions::{SubscriptionCounts, UriSubscription};
+#[cfg(feature = "relay")]
+pub(crate) use tasks::{TaskDesigns, UpstreamTask, unknown_task};
 pub(crate) use uris::{ExposedUris, UriClaims, UriExposure};

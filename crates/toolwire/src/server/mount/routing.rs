@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "relay")]
+use toolwire_proto::methods::is_about_task;
 use toolwire_types::{CompleteRequestParams, CompletionReference};
 
 use crate::server::middleware::Chain;
@@ -43,6 +45,8 @@ impl Exchange {
         let name = self.name().unwrap_or_default();
         match self.route().name() {
             "tools/call" => snapshot.find_tool(name, &viewer)?.origin().cloned(),
+            #[cfg(feature = "relay")]
+            method if is_about_task(method) => self.mounted_task_tool()?.origin().cloned(),
             "prompts/get" => snapshot.find_prompt(name, &viewer)?.origin().cloned(),
             "resources/read" | "resources/subscribe" => {
                 snapshot.find_resource(name, &viewer)?.origin().cloned()

@@ -220,6 +220,26 @@ impl UriExposure {
         edited.unwrap_or_else(|| result.clone())
     }
 
+    /// Returns a task of the extension whose `result`, that of the call, has the exposed URIs.
+    #[cfg(feature = "relay")]
+    pub(crate) fn exposed_task(&self, task: RawJson) -> RawJson {
+        let Some(mut members) = RawObject::parse(task.as_raw_value()) else {
+            return task;
+        };
+        let Some(result) = members
+            .get("result")
+            .map(|result| RawJson::from(result.raw()))
+        else {
+            return task;
+        };
+        let exposed = self.exposed_result("tools/call", result.clone());
+        if exposed == result {
+            return task;
+        }
+        members.set("result", exposed);
+        members.finish()
+    }
+
     /// Returns an error with the exposed URI.
     pub(crate) fn exposed_error(&self, mut error: ErrorObject) -> ErrorObject {
         let exposed = self.claims.exposed();

@@ -96,6 +96,26 @@ impl RawEntry {
         })
     }
 
+    /// Responds to a request about a task of the tool.
+    #[cfg(feature = "relay")]
+    pub(crate) async fn respond_about_task(&self, exchange: &Exchange) -> Outcome {
+        let params = exchange.params().cloned();
+        let params = params.unwrap_or_else(RawJson::empty_object);
+        let result = match self.handler.respond(exchange, params).await? {
+            EncodedResult::Json(result) => result,
+            other => return Ok(other),
+        };
+        let exposures = self.exposures.iter();
+        let result = exposures.fold(result, |result, exposure| {
+            match exchange.route().name() {
+                // The result is that of the call.
+                "tasks/result" => exposure.exposed_result("tools/call", result),
+                _ => exposure.exposed_task(result),
+            }
+        });
+        Ok(EncodedResult::Json(result))
+    }
+
     /// Returns the parameters with the name that the source has for the entry, and with the hidden arguments.
     fn params(&self, exchange: &Exchange) -> RawJson {
         let params = exchange.params().cloned();

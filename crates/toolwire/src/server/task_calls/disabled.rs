@@ -28,6 +28,12 @@ impl Snapshot {
         Ok(None)
     }
 
+    /// Returns `false`.
+    #[cfg(feature = "relay")]
+    pub(crate) fn has_own_tasks(&self) -> bool {
+        false
+    }
+
     /// Returns `None`, because no tool needs tasks.
     pub(crate) fn tool_without_tasks(&self) -> Option<&str> {
         None

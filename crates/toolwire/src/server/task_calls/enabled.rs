@@ -43,6 +43,12 @@ impl Snapshot {
         }
     }
 
+    /// Returns `true` if the server itself has tasks.
+    #[cfg(feature = "relay")]
+    pub(crate) fn has_own_tasks(&self) -> bool {
+        self.tasks.is_some()
+    }
+
     /// Returns a tool that can run only as a task, on a server without tasks.
     pub(crate) fn tool_without_tasks(&self) -> Option<&str> {
         let mut tools = self.tools.values().filter(|_| self.tasks.is_none());
