@@ -120,19 +120,25 @@ pub fn read_input_required(
     if result.text("resultType").as_deref() != Some("input_required") {
         return Ok(None);
     }
-    let mut required = RawInputRequired {
-        requests: Vec::new(),
+    Ok(Some(RawInputRequired {
         request_state: read_state(result)?,
-    };
+        requests: read_input_requests(result)?,
+    }))
+}
+
+/// Reads the input requests of a result: of an `input_required` result, or of a task that waits for input.
+///
+/// # Errors
+/// Returns an error if a member is malformed, or if there are too many input requests.
+pub fn read_input_requests(result: &RawObject<'_>) -> Result<Vec<RawInputRequest>, InvalidRound> {
+    let mut requests = Vec::new();
     for (key, request) in read_entries(result, "inputRequests")? {
         let request = RawObject::parse(request.raw()).ok_or(InvalidRound::Malformed)?;
         let method = request.text("method").ok_or(InvalidRound::Malformed)?;
         let params = request.get("params").map(|params| params.raw().into());
-        required
-            .requests
-            .push(RawInputRequest::new(key, method, params));
+        requests.push(RawInputRequest::new(key, method, params));
     }
-    Ok(Some(required))
+    Ok(requests)
 }
 
 /// Reads the input of a client's round.

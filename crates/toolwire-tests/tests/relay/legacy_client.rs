@@ -7,7 +7,7 @@ use toolwire_tests::peer::{Peer, legacy, notification, result_response};
 use crate::raw_upstream::{RawConnection, raw_upstream};
 
 /// Returns a 2025-11-25 client with all capabilities, and a modern server that announces list changes.
-async fn pair() -> (Relay, Peer, RawConnection) {
+pub(crate) async fn pair() -> (Relay, Peer, RawConnection) {
     let (upstream, mut connections) = raw_upstream();
     let relay = upstream.relay();
     let mut client = Peer::connect(relay.server());

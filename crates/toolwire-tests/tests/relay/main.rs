@@ -14,6 +14,7 @@ mod modern_client;
 mod parked_calls;
 mod raw_http;
 mod raw_upstream;
+mod required_tasks;
 mod same_era;
 mod sessions;
 mod source;

@@ -15,7 +15,7 @@ use crate::raw_upstream::{RawConnection, raw_upstream};
 const INITIALIZED: &str = r#"{"x-first":1.0,"protocolVersion":"VERSION","serverInfo":{"x-a":[1.50],"version":"1","name":"raw"},"capabilities":{"x-future":{"b":{}},"tools":{"x-b":true}},"instructions":"Read this."}"#;
 
 /// Returns a client and an upstream server with a session between them.
-async fn legacy_pair(version: &str) -> (Relay, Peer, RawConnection) {
+pub(crate) async fn legacy_pair(version: &str) -> (Relay, Peer, RawConnection) {
     let (upstream, mut connections) = raw_upstream();
     let relay = upstream.relay();
     let mut client = Peer::connect(relay.server());

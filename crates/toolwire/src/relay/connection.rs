@@ -77,6 +77,20 @@ impl<'a> UpstreamRequest<'a> {
         }
     }
 
+    /// Returns another request for the same request of the client.
+    pub(super) fn again(&self, method: &'static str, params: RawJson) -> UpstreamRequest<'static> {
+        UpstreamRequest {
+            method: method.into(),
+            params: Some(params),
+            client: Arc::clone(&self.client),
+            client_id: self.client_id.clone(),
+            client_version: self.client_version,
+            activity: Arc::clone(&self.activity),
+            logs: self.logs,
+            cancellation: self.cancellation.clone(),
+        }
+    }
+
     /// Returns the request with a copy of its method.
     pub(super) fn into_owned(self) -> UpstreamRequest<'static> {
         UpstreamRequest {

@@ -23,6 +23,7 @@ use toolwire_types::{
 
 use crate::engine::TransportContext;
 use crate::relay::connection::{UpstreamConnection, UpstreamRequest};
+use crate::relay::polled_task::{PolledTask, TaskStep, requires_task, with_extension};
 use crate::relay::server_requests::{cancelled_elicitation, response_error};
 use crate::relay::session_changes::SessionChanges;
 use crate::server::request::Exchange;
@@ -151,12 +152,28 @@ impl LegacyClient {
         let scope = exchange.context.scope();
         self.hop(upstream, scope.progress_token.clone())
             .write(&mut params);
+        let mut declares_tasks = false;
         let mut asked = 0;
         let mut rounds = RoundCounter::new(DEFAULT_ROUNDS);
         loop {
             let request = UpstreamRequest::of(exchange, Some(params.finish()));
-            let result = upstream.send(request).await;
-            let result = result.map_err(|error| converted_error(to_client, &error, exchange))?;
+            let result = match upstream.send(request).await {
+                Err(error) if !declares_tasks && requires_task(&error) => {
+                    declares_tasks = true;
+                    let token = scope.progress_token.clone();
+                    self.hop_with_tasks(upstream, token).write(&mut params);
+                    continue;
+                }
+                result => result.map_err(|error| converted_error(to_client, &error, exchange))?,
+            };
+            let result = if declares_tasks && is_task(&result) {
+                let hop = self.hop_with_tasks(upstream, None);
+                let task = PolledTask::new(upstream, exchange, &hop, &result)?;
+                let ended = self.result_of(task).await;
+                ended.map_err(|error| converted_error(to_client, &error, exchange))?
+            } else {
+                result
+            };
             let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
                 return Ok(result);
             };
@@ -200,6 +217,26 @@ impl LegacyClient {
         }
     }
 
+    /// Waits for the result of a task, and requests the input that it asks for.
+    async fn result_of(&self, mut task: PolledTask<'_>) -> Result<RawJson, ErrorObject> {
+        let mut asked = 0;
+        loop {
+            let requests = match task.next().await? {
+                TaskStep::Respond(result) => return Ok(result),
+                TaskStep::RequestInput(requests) => requests,
+            };
+            asked += requests.len();
+            if asked > MAX_INPUT_REQUESTS {
+                return Err(ErrorObject::internal(format!(
+                    "a task asked for input more than {MAX_INPUT_REQUESTS} times, which is the limit of the relay"
+                )));
+            }
+            let (upstream, exchange) = task.origin();
+            let responses = self.request_input(upstream, exchange, requests).await?;
+            task.respond(responses).await?;
+        }
+    }
+
     /// Sends input requests to the client, all at once, and returns the responses.
     async fn request_input(
         &self,
@@ -239,6 +276,16 @@ impl LegacyClient {
         )
     }
 
+    /// Returns the metadata of requests that declare the extension for tasks.
+    fn hop_with_tasks(
+        &self,
+        upstream: &UpstreamConnection,
+        progress: Option<ProgressToken>,
+    ) -> HopMeta {
+        let hop = self.hop(upstream, progress);
+        hop.with_capabilities(with_extension(&self.capabilities))
+    }
+
     fn hop(&self, upstream: &UpstreamConnection, progress: Option<ProgressToken>) -> HopMeta {
         let mut hop = HopMeta::new(upstream.version())
             .with_capabilities(self.capabilities.clone())
@@ -251,6 +298,12 @@ impl LegacyClient {
         }
         hop
     }
+}
+
+/// Returns `true` if a result is a task.
+fn is_task(result: &RawJson) -> bool {
+    let members = RawObject::parse(result.as_raw_value());
+    members.is_some_and(|members| members.text("resultType").as_deref() == Some("task"))
 }
 
 /// Adds a resource that a session subscribes to.

@@ -37,6 +37,8 @@ mod notification_gate;
 mod open_connections;
 mod opening_sessions;
 mod parked;
+mod polled_task;
+mod required_task;
 mod resource_subscriptions;
 mod round_client;
 mod server_requests;

@@ -27,6 +27,7 @@ use crate::relay::legacy_client::converted_error;
 use crate::relay::log_filter::LogFilter;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::parked::{ParkedCalls, ParkedOutcome, RoundEnd, RunningCall};
+use crate::relay::required_task::send_call;
 use crate::relay::round_client::RoundClient;
 use crate::relay::session_owner::SessionOwner;
 use crate::relay::shared_log_level::SharedLogLevel;
@@ -288,7 +289,8 @@ async fn forward_over(
     let client = Arc::clone(&request.client);
     request.client = Arc::new(RoundClient::without_input(client));
     request.logs = LogFilter::of_modern(exchange);
-    session.send(request).await
+    let response = send_call(session, request).await;
+    response.unwrap_or_else(|error| Err(unreachable(&error)))
 }
 
 /// Returns the input requests for the error −32042. The client's retry is a new call.

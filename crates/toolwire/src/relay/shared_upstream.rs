@@ -13,6 +13,7 @@ use crate::relay::connector::{UnusedConnections, UpstreamConnector};
 use crate::relay::idle_sessions::MAX_IDLE_TIME;
 use crate::relay::modern_client::LegacyUpstream;
 use crate::relay::parked::ParkedCalls;
+use crate::relay::required_task::runs_calls_as_tasks;
 use crate::sync::lock;
 
 /// The connection that the requests of one principal share.
@@ -36,6 +37,15 @@ impl SharedUpstream {
         }
         let legacy = LegacyUpstream::start(Arc::clone(connector), parked.clone(), upstream).await?;
         Ok(Self::Legacy(Arc::new(legacy)))
+    }
+
+    /// Returns the session with a server whose tools may run as tasks of 2025-11-25.
+    pub(super) fn with_core_tasks(&self) -> Option<&UpstreamConnection> {
+        let Self::Legacy(upstream) = self else {
+            return None;
+        };
+        let session = upstream.shared_session();
+        runs_calls_as_tasks(session).then_some(session)
     }
 
     fn connection(&self) -> &UpstreamConnection {

@@ -54,7 +54,7 @@ impl RunningCall {
             client,
             session,
             inputs,
-            response: Box::pin(async move { sending.try_send(request).await }),
+            response: Box::pin(async move { send_call(&sending, request).await }),
             owner,
             open: HashMap::new(),
             asked: 0,
