@@ -6,6 +6,7 @@ mod connection_waits;
 mod connections;
 mod credentials;
 mod errors;
+mod floods;
 mod http_upstream;
 mod input_matrix;
 mod legacy_client;

@@ -79,8 +79,8 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
     fn notify(&self, notification: OutgoingNotification);
 
     /// Returns `true` if a handler that sends many notifications should wait before the next one, because the client
-    /// reads slowly.
-    #[cfg(feature = "events")]
+    /// reads slowly. A relay, which cannot wait, drops notifications of the upstream server then.
+    #[cfg(any(feature = "events", feature = "relay"))]
     fn is_full(&self) -> bool {
         false
     }

@@ -120,11 +120,12 @@ impl UpstreamMessages {
         Some(named(self.calls.get(&subscription)))
     }
 
-    /// Handles a notification of a request that has ended, or of a task. Only a client that has the connection to itself
-    /// gets it.
+    /// Handles a notification of a request that has ended. Only a client that has the connection to itself gets it, as it
+    /// would get it from the server. It may be the progress of a task, whose token stays valid after the response of its
+    /// request (2025-11-25, basic/utilities/tasks, "Progress"). A cancelled request gets none.
     fn on_late_notification(&self, method: &str, params: Option<RawJson>) {
         match self.other_messages() {
-            OtherMessages::Client(client) => send(&*client, method, params.as_ref()),
+            OtherMessages::Client(client) => send_unless_full(&*client, method, params.as_ref()),
             OtherMessages::None | OtherMessages::Changes(_) => {
                 tracing::debug!(method = %PeerText::new(method), "dropped a notification of a request that has ended");
             }
@@ -142,7 +143,9 @@ impl UpstreamMessages {
             {
                 call.notify(method, params);
             }
-            (OtherMessages::Client(client), _) => send(&*client, method, params.as_ref()),
+            (OtherMessages::Client(client), _) => {
+                send_unless_full(&*client, method, params.as_ref());
+            }
             (OtherMessages::None | OtherMessages::Changes(_), Some(call))
                 if !self.is_of_several_principals =>
             {
@@ -165,7 +168,9 @@ impl UpstreamMessages {
     ) {
         match (self.other_messages(), call) {
             (OtherMessages::Client(_), Some(NamedCall::Open(call))) => call.notify(method, params),
-            (OtherMessages::Client(client), _) => send(&*client, method, params.as_ref()),
+            (OtherMessages::Client(client), _) => {
+                send_unless_full(&*client, method, params.as_ref());
+            }
             (OtherMessages::Changes(receiver), _) => {
                 if let Some(receiver) = receiver.upgrade() {
                     receiver.on_change(change, params.as_ref());
@@ -279,8 +284,26 @@ impl ForwardedCall {
         if method == "notifications/message" && !self.logs.accepts(params.as_ref()) {
             return;
         }
+        let is_limited = self.limits(method, params.as_ref());
         let params = params.map(|params| self.converted(method, params));
-        send(&*self.client, method, params.as_ref());
+        if is_limited {
+            send(&*self.client, method, params.as_ref());
+        } else {
+            send_unless_full(&*self.client, method, params.as_ref());
+        }
+    }
+
+    /// Returns `true` if the request limits the number of queued notifications of this kind: the queue holds one for each
+    /// progress token and for each change to which the client subscribes.
+    fn limits(&self, method: &str, params: Option<&RawJson>) -> bool {
+        if method == "notifications/progress" {
+            return self.has_progress_token(params);
+        }
+        let change = Change::of_notification(method, params.map(RawJson::as_raw_value));
+        match (&self.listening, change) {
+            (Some(listening), Some(change)) => listening.names(&change),
+            _ => false,
+        }
     }
 
     /// Sends a change that the upstream server announced to all clients, as a message of this subscription.
@@ -327,6 +350,26 @@ impl ForwardedCall {
 /// Sends a notification to a client.
 pub(super) fn send(client: &dyn TransportContext, method: &str, params: Option<&RawJson>) {
     let kind = kind_of(method, params);
+    client.notify(OutgoingNotification::forwarded(method, params, kind));
+}
+
+/// Sends a notification whose number only the upstream server decides. While the client reads slowly, it is dropped, so
+/// that the server cannot grow the queue. The queue itself drops log messages and merges changes of lists. It has one
+/// entry for each resource, so changes of resources to which the client subscribes are sent.
+fn send_unless_full(client: &dyn TransportContext, method: &str, params: Option<&RawJson>) {
+    let kind = kind_of(method, params);
+    let is_limited = match &kind {
+        OutgoingKind::Log | OutgoingKind::ListChanged { .. } => true,
+        OutgoingKind::ResourceUpdated { uri, .. } => {
+            let state = client.connection_state();
+            state.is_some_and(|state| state.is_subscribed(uri))
+        }
+        _ => false,
+    };
+    if !is_limited && client.is_full() {
+        tracing::debug!(method = %PeerText::new(method), "dropped a notification of the upstream server, because the client reads slowly");
+        return;
+    }
     client.notify(OutgoingNotification::forwarded(method, params, kind));
 }
 

@@ -131,6 +131,11 @@ impl TransportContext for RoundClient {
         }
     }
 
+    fn is_full(&self) -> bool {
+        let round = lock(&self.round);
+        round.client.as_ref().is_some_and(|client| client.is_full())
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,

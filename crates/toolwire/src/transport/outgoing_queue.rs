@@ -39,7 +39,10 @@ pub(crate) trait MessageSink: Send + Sync + fmt::Debug {
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>);
 
     /// Returns `true` if a producer that can wait should wait.
-    #[cfg(any(feature = "tasks", all(feature = "events", feature = "http-server")))]
+    #[cfg(any(
+        feature = "tasks",
+        all(feature = "http-server", any(feature = "events", feature = "relay"))
+    ))]
     fn is_full(&self) -> bool {
         false
     }
@@ -74,7 +77,10 @@ impl MessageSink for OutgoingQueue {
         self.wake_writer();
     }
 
-    #[cfg(any(feature = "tasks", all(feature = "events", feature = "http-server")))]
+    #[cfg(any(
+        feature = "tasks",
+        all(feature = "http-server", any(feature = "events", feature = "relay"))
+    ))]
     fn is_full(&self) -> bool {
         !self.has_capacity()
     }

@@ -49,7 +49,7 @@ impl TransportContext for StdioContext {
         self.out.push(notification.kind, notification.message);
     }
 
-    #[cfg(feature = "events")]
+    #[cfg(any(feature = "events", feature = "relay"))]
     fn is_full(&self) -> bool {
         self.out.is_full()
     }

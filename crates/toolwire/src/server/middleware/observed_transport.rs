@@ -79,7 +79,7 @@ impl TransportContext for ObservedTransport {
         }
     }
 
-    #[cfg(feature = "events")]
+    #[cfg(any(feature = "events", feature = "relay"))]
     fn is_full(&self) -> bool {
         self.transport.is_full()
     }

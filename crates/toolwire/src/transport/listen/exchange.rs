@@ -55,7 +55,10 @@ impl MessageSink for RequestSink {
         self.0.notify(OutgoingNotification { message, kind });
     }
 
-    #[cfg(all(feature = "events", any(feature = "tasks", feature = "http-server")))]
+    #[cfg(all(
+        any(feature = "events", feature = "relay"),
+        any(feature = "tasks", feature = "http-server")
+    ))]
     fn is_full(&self) -> bool {
         self.0.is_full()
     }

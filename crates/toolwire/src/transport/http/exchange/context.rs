@@ -128,7 +128,7 @@ impl TransportContext for HttpStreamContext {
         self.queue.push(notification.kind, notification.message);
     }
 
-    #[cfg(feature = "events")]
+    #[cfg(any(feature = "events", feature = "relay"))]
     fn is_full(&self) -> bool {
         self.queue.is_full()
     }

@@ -142,7 +142,10 @@ impl MessageSink for EventQueue {
         wake(reader);
     }
 
-    #[cfg(any(feature = "tasks", all(feature = "events", feature = "http-server")))]
+    #[cfg(any(
+        feature = "tasks",
+        all(feature = "http-server", any(feature = "events", feature = "relay"))
+    ))]
     fn is_full(&self) -> bool {
         let state = self.lock();
         state.outbox.as_ref().is_some_and(|outbox| outbox.is_full())

@@ -36,6 +36,11 @@ impl TransportContext for SessionChannel {
         }
     }
 
+    #[cfg(any(feature = "events", feature = "relay"))]
+    fn is_full(&self) -> bool {
+        self.session.push_task().is_some_and(|push| push.is_full())
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,

@@ -94,7 +94,7 @@ impl PushTask {
             server,
             (session.token.clone(), true),
         ));
-        // The stream is added before the task hears of changes, so that none is lost.
+        // The stream is added before the task is notified of changes, so that none is lost.
         let targets = PushStreams {
             list: vec![PushStream {
                 control: Arc::clone(control),
@@ -217,6 +217,11 @@ impl PushTask {
 impl MessageSink for PushTask {
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
         self.queue.push(kind, bytes);
+    }
+
+    #[cfg(any(feature = "tasks", feature = "events", feature = "relay"))]
+    fn is_full(&self) -> bool {
+        self.queue.is_full()
     }
 }
 
