@@ -2,6 +2,7 @@
 
 #![expect(deprecated, reason = "deprecated features are tested, too")]
 
+mod cancellations;
 mod connection_waits;
 mod connections;
 mod credentials;

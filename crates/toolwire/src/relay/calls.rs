@@ -1,6 +1,6 @@
 //! The forwarded requests that wait for their responses, and where their messages go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -64,6 +64,23 @@ impl ForwardedCall {
         members.finish()
     }
 
+    /// Returns `true` if a progress notification has the token of the request, on the connection to the upstream server.
+    pub(super) fn has_progress_token(&self, params: Option<&RawJson>) -> bool {
+        let members = params.and_then(|params| RawObject::parse(params.as_raw_value()));
+        let members = members.as_ref();
+        let Some(token) = members.and_then(|members| Some(members.get("progressToken")?.get()))
+        else {
+            return false;
+        };
+        match &self.progress {
+            Some(CallToken::Unchanged(own)) => own.get() == token,
+            Some(CallToken::Replaced { upstream, .. }) => {
+                serde_json::from_str(token).ok().as_ref() == Some(upstream)
+            }
+            None => false,
+        }
+    }
+
     /// Returns `true` if the upstream waits for the client, perhaps for its user.
     pub(super) fn waits_for_client(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
@@ -115,6 +132,11 @@ impl ListenCall {
         self.opening.opened();
     }
 
+    /// Returns `true` if the client subscribed to a change.
+    pub(super) fn names(&self, change: &Change) -> bool {
+        self.filter.accepts(change)
+    }
+
     /// Returns `true` if the client gets a change now. Nothing precedes the acknowledgement.
     fn accepts(&self, change: &Change) -> bool {
         self.is_acknowledged.load(Ordering::Acquire) && self.filter.accepts(change)
@@ -133,6 +155,10 @@ pub(super) enum CallToken {
     },
 }
 
+/// The maximum number of progress tokens of requests without a response, and the bytes of one.
+const MAX_ENDED_TOKENS: usize = 64;
+const MAX_ENDED_TOKEN_BYTES: usize = 1024;
+
 /// The forwarded requests of one upstream connection, by the id of the request to the upstream.
 #[derive(Default)]
 pub(super) struct ForwardedCalls(Mutex<CallTable>);
@@ -142,15 +168,24 @@ struct CallTable {
     calls: BTreeMap<i64, Arc<ForwardedCall>>,
     /// The replaced tokens, with the ids of their requests.
     tokens: ProgressTokens<i64>,
+    /// The clients' tokens of requests that ended without a response, oldest first.
+    without_response: VecDeque<RawJson>,
 }
 
 impl ForwardedCalls {
     /// Adds a request until the returned value is dropped.
     pub(super) fn add(self: &Arc<Self>, id: i64, call: Arc<ForwardedCall>) -> CallEntry {
-        lock(&self.0).calls.insert(id, call);
+        let mut table = lock(&self.0);
+        if let Some(CallToken::Unchanged(token)) = &call.progress {
+            // The client uses its token again.
+            table.without_response.retain(|ended| ended != token);
+        }
+        table.calls.insert(id, call);
+        drop(table);
         CallEntry {
             calls: Arc::clone(self),
             id,
+            has_response: false,
         }
     }
 
@@ -182,6 +217,16 @@ impl ForwardedCalls {
             Some(CallToken::Replaced { .. }) | None => false,
         };
         table.calls.values().find(has_token).cloned()
+    }
+
+    /// Returns `true` if a request with this progress token, which is JSON text, was cancelled or ended for another reason
+    /// before its response.
+    pub(super) fn ended_without_response(&self, token: &str) -> bool {
+        let table = lock(&self.0);
+        table
+            .without_response
+            .iter()
+            .any(|ended| ended.get() == token)
     }
 
     /// Returns the subscriptions that a change belongs to.
@@ -229,6 +274,15 @@ impl fmt::Debug for ForwardedCalls {
 pub(super) struct CallEntry {
     calls: Arc<ForwardedCalls>,
     id: i64,
+    has_response: bool,
+}
+
+impl CallEntry {
+    /// Records that the client gets a response. Without one, the client gets no later progress, because the request was
+    /// cancelled.
+    pub(super) fn set_response(&mut self) {
+        self.has_response = true;
+    }
 }
 
 impl Drop for CallEntry {
@@ -236,8 +290,19 @@ impl Drop for CallEntry {
         let mut table = lock(&self.calls.0);
         let call = table.calls.remove(&self.id);
         let progress = call.as_ref().and_then(|call| call.progress.as_ref());
-        if let Some(CallToken::Replaced { upstream, .. }) = progress {
-            table.tokens.remove(upstream);
+        match progress {
+            Some(CallToken::Replaced { upstream, .. }) => {
+                table.tokens.remove(upstream);
+            }
+            Some(CallToken::Unchanged(token))
+                if !self.has_response && token.get().len() <= MAX_ENDED_TOKEN_BYTES =>
+            {
+                if table.without_response.len() == MAX_ENDED_TOKENS {
+                    table.without_response.pop_front();
+                }
+                table.without_response.push_back(token.clone());
+            }
+            _ => {}
         }
         // A call has channels to its client, which are dropped outside of the lock.
         drop(table);

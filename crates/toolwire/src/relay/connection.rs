@@ -149,7 +149,7 @@ impl UpstreamConnection {
             listening,
             ended: Cancellation::new(),
         });
-        let _entry = self.messages.calls.add(id, Arc::clone(&call));
+        let mut entry = self.messages.calls.add(id, Arc::clone(&call));
         let cancellation = request.cancellation.as_ref();
         let listening = call.listening.as_ref();
         let opening = listening.map(|listening| &listening.opening);
@@ -159,9 +159,12 @@ impl UpstreamConnection {
         if call.listening.is_some() {
             // A subscription is quiet until something changes.
             let response = response.await?;
+            entry.set_response();
             Ok(response.map(|result| call.with_client_subscription(result)))
         } else {
-            while_active(self.timeout, &call, response).await
+            let response = while_active(self.timeout, &call, response).await?;
+            entry.set_response();
+            Ok(response)
         }
     }
 

@@ -44,6 +44,8 @@ enum OtherMessages {
 #[derive(Debug)]
 enum NamedCall {
     Open(Arc<ForwardedCall>),
+    /// The request was cancelled, or ended otherwise without a response.
+    Cancelled,
     /// The request has ended, or never existed.
     Unknown,
 }
@@ -113,8 +115,11 @@ impl UpstreamMessages {
         let params = notification.params?;
         if notification.method == "notifications/progress" {
             let members = RawObject::parse(params)?;
-            let token = members.get("progressToken")?;
-            return Some(named(self.calls.with_progress_token(token.get())));
+            let token = members.get("progressToken")?.get();
+            return Some(match self.calls.with_progress_token(token) {
+                None if self.calls.ended_without_response(token) => NamedCall::Cancelled,
+                call => named(call),
+            });
         }
         let subscription = subscription_of(params)?;
         Some(named(self.calls.get(&subscription)))
@@ -211,6 +216,9 @@ impl RelayMessages for UpstreamMessages {
         match (call, announced_change(notification)) {
             (call, Some(change)) if !is_listening => self.announce(&change, method, params, call),
             (Some(NamedCall::Open(call)), _) => call.notify(method, params),
+            (Some(NamedCall::Cancelled), _) => {
+                tracing::debug!(method = %PeerText::new(method), "dropped a notification of a cancelled request");
+            }
             (Some(NamedCall::Unknown), _) => self.on_late_notification(method, params),
             (None, _) => self.on_other_notification(method, params),
         }
