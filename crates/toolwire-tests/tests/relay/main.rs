@@ -9,6 +9,7 @@ mod credentials;
 mod errors;
 mod floods;
 mod http_upstream;
+mod idle_connections;
 mod input_matrix;
 mod legacy_client;
 mod log_levels;

@@ -80,10 +80,10 @@ enum Free<'a> {
 impl UpstreamConnector {
     pub(super) fn new(upstream: Upstream) -> Self {
         Self {
+            idle: IdleSessions::new(upstream.idle),
             upstream,
             backoff: UpstreamBackoff::default(),
             open: Arc::default(),
-            idle: IdleSessions::default(),
             owners: OnceLock::new(),
             is_process: OnceLock::new(),
             first: tokio::sync::Mutex::default(),
@@ -100,6 +100,11 @@ impl UpstreamConnector {
     /// Returns the name of the upstream server.
     pub(super) fn name(&self) -> &str {
         &self.upstream.name
+    }
+
+    /// Returns how long the connection of a principal may be idle.
+    pub(super) fn idle_timeout(&self) -> Duration {
+        self.upstream.idle.timeout
     }
 
     /// Returns the principal whose connections a request uses.
@@ -172,8 +177,13 @@ impl UpstreamConnector {
         }
     }
 
+    /// Returns `true` if a request can have a session of its own, beside the connection of its principal.
+    pub(super) fn permits_sessions_of_calls(&self) -> bool {
+        self.limits().all >= 2
+    }
+
     /// Returns an idle session of a client, or opens one and ends its initialization. While there are too many
-    /// connections, waits until the deadline. The caller has a connection of its principal, so two must be permitted.
+    /// connections, waits until the deadline.
     ///
     /// # Errors
     /// Returns an error under the conditions of [`open_legacy`](Self::open_legacy).
@@ -184,9 +194,6 @@ impl UpstreamConnector {
         initialize: RawJson,
         messages: Arc<UpstreamMessages>,
     ) -> Result<UpstreamConnection, Error> {
-        if self.limits().all < 2 {
-            return Err(self.call_limit_error());
-        }
         let opening = async {
             let principal = self.owner(owner.principal.clone());
             let opening = self.upstream.open_legacy(&principal, initialize, messages);
@@ -374,16 +381,6 @@ impl UpstreamConnector {
         Error::from(overloaded_error(format!(
             "the relay has {limit} {what} of the upstream server `{name}`, which is the limit; close a client, or raise \
              the limit with `Upstream::{setting}`"
-        )))
-    }
-
-    /// Returns the error for a call that can ask its client for input, if it cannot have a session of its own.
-    fn call_limit_error(&self) -> Error {
-        let name = self.name();
-        let (what, setting) = self.limit_names();
-        Error::from(overloaded_error(format!(
-            "a request of a client that can be asked for input needs 2 {what} of the upstream server `{name}`; raise the \
-             limit with `Upstream::{setting}`"
         )))
     }
 

@@ -10,15 +10,30 @@ use crate::relay::connection::UpstreamConnection;
 use crate::relay::session_owner::SessionOwner;
 use crate::sync::lock;
 
-/// The maximum number of idle sessions.
-const MAX_IDLE: usize = 8;
-
-/// How long a connection may be idle.
-pub(super) const MAX_IDLE_TIME: Duration = Duration::from_secs(300);
-
 /// The idle sessions of all clients.
-#[derive(Debug, Default)]
-pub(super) struct IdleSessions(Mutex<HashMap<SessionOwner, Vec<IdleSession>>>);
+#[derive(Debug)]
+pub(super) struct IdleSessions {
+    limits: IdleLimits,
+    sessions: Mutex<HashMap<SessionOwner, Vec<IdleSession>>>,
+}
+
+/// The limits on idle connections.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IdleLimits {
+    /// The maximum number of idle sessions.
+    pub(super) sessions: usize,
+    /// How long a session, or the connection of a principal, may be idle.
+    pub(super) timeout: Duration,
+}
+
+impl Default for IdleLimits {
+    fn default() -> Self {
+        Self {
+            sessions: 8,
+            timeout: Duration::from_secs(300),
+        }
+    }
+}
 
 #[derive(Debug)]
 struct IdleSession {
@@ -27,9 +42,17 @@ struct IdleSession {
 }
 
 impl IdleSessions {
+    /// Creates the table without sessions.
+    pub(super) fn new(limits: IdleLimits) -> Self {
+        Self {
+            limits,
+            sessions: Mutex::default(),
+        }
+    }
+
     /// Returns an idle session of this client.
     pub(super) fn take(&self, owner: &SessionOwner) -> Option<UpstreamConnection> {
-        let mut idle = lock(&self.0);
+        let mut idle = lock(&self.sessions);
         let sessions = idle.get_mut(owner)?;
         let mut found = None;
         while let Some(last) = sessions.pop() {
@@ -50,9 +73,9 @@ impl IdleSessions {
         owner: SessionOwner,
         session: UpstreamConnection,
     ) -> Option<UpstreamConnection> {
-        let mut idle = lock(&self.0);
+        let mut idle = lock(&self.sessions);
         let count: usize = idle.values().map(Vec::len).sum();
-        if count >= MAX_IDLE || session.is_closed() {
+        if count >= self.limits.sessions || session.is_closed() {
             return Some(session);
         }
         let since = Instant::now();
@@ -63,7 +86,7 @@ impl IdleSessions {
 
     /// Removes the session that was idle for the longest time.
     pub(super) fn take_oldest(&self) -> Option<UpstreamConnection> {
-        let mut idle = lock(&self.0);
+        let mut idle = lock(&self.sessions);
         // The first session of a client is its oldest one.
         let oldest = idle
             .iter()
@@ -81,9 +104,10 @@ impl IdleSessions {
     /// Removes the sessions that are idle for too long or closed.
     pub(super) fn take_expired(&self) -> Vec<UpstreamConnection> {
         let mut expired = Vec::new();
-        lock(&self.0).retain(|_, sessions| {
+        let timeout = self.limits.timeout;
+        lock(&self.sessions).retain(|_, sessions| {
             let is_expired = |idle: &mut IdleSession| {
-                idle.session.is_closed() || idle.since.elapsed() >= MAX_IDLE_TIME
+                idle.session.is_closed() || idle.since.elapsed() >= timeout
             };
             expired.extend(sessions.extract_if(.., is_expired));
             !sessions.is_empty()
@@ -93,7 +117,7 @@ impl IdleSessions {
 
     /// Removes all sessions.
     pub(super) fn take_all(&self) -> Vec<UpstreamConnection> {
-        let idle = std::mem::take(&mut *lock(&self.0));
+        let idle = std::mem::take(&mut *lock(&self.sessions));
         let idle = idle.into_values().flatten();
         idle.map(|idle| idle.session).collect()
     }

@@ -22,7 +22,7 @@ pub(super) async fn run(relay: Weak<RelayInner>) {
             return;
         }
         let idle = relay.connector.idle.take_expired();
-        let unused = relay.shared.take_expired();
+        let unused = relay.shared.take_expired(relay.connector.idle_timeout());
         for connection in idle.into_iter().chain(unused) {
             close_connection(connection);
         }

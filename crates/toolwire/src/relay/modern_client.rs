@@ -59,6 +59,13 @@ impl LegacyUpstream {
         let receiver = Arc::downgrade(&changes);
         shared.messages.set_change_receiver(receiver);
         shared.end_initialization(None).await?;
+        if !connector.permits_sessions_of_calls() {
+            let name = connector.name();
+            tracing::warn!(
+                name,
+                "with one connection, the upstream server cannot ask clients without a session for input"
+            );
+        }
         Ok(Self {
             connector,
             shared,
@@ -191,8 +198,12 @@ impl LegacyUpstream {
         })
     }
 
-    /// Returns the parameters of `initialize` for a client that can be asked for input.
+    /// Returns the parameters of `initialize` for a client that can be asked for input. Returns `None` also if the limit on
+    /// connections permits no session for its request. The server then sees a client that cannot be asked.
     fn askable_identity(&self, exchange: &Exchange) -> Option<RawJson> {
+        if !self.connector.permits_sessions_of_calls() {
+            return None;
+        }
         let capabilities = exchange.context.client_capabilities();
         let can_be_asked = capabilities.elicitation.is_some()
             || capabilities.sampling.is_some()
@@ -250,6 +261,13 @@ impl LegacyUpstream {
         Ok(members.finish())
     }
 
+    /// Returns the name and version of the server, with the members and numbers as it wrote them.
+    fn server_info(&self) -> Option<RawJson> {
+        let details = self.shared.client.server()?;
+        let initialized = RawObject::parse(details.raw.as_ref()?.as_raw_value())?;
+        Some(RawJson::from(initialized.get("serverInfo")?.raw()))
+    }
+
     /// Returns an outcome of the upstream server in the form of the client's revision.
     fn converted(
         &self,
@@ -267,10 +285,8 @@ impl LegacyUpstream {
         let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
             return Ok(result);
         };
-        let server = self.shared.client.server();
-        let info = server.and_then(|server| RawJson::from_serialize(server.info.as_ref()?).ok());
         let mut result_members = ResultMembers::default();
-        if let Some(info) = info {
+        if let Some(info) = self.server_info() {
             result_members = result_members.with_server_info(info);
         }
         let converted = conversion.result(exchange.route().name(), &mut members, &result_members);

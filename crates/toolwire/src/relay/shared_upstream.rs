@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::time::Instant;
 use toolwire_proto::features::VersionFeatures;
@@ -10,7 +11,6 @@ use crate::engine::Principal;
 use crate::error::Error;
 use crate::relay::connection::UpstreamConnection;
 use crate::relay::connector::{UnusedConnections, UpstreamConnector};
-use crate::relay::idle_sessions::MAX_IDLE_TIME;
 use crate::relay::modern_client::LegacyUpstream;
 use crate::relay::parked::ParkedCalls;
 use crate::relay::required_task::runs_calls_as_tasks;
@@ -128,13 +128,13 @@ impl SharedUpstreams {
         entry.take()
     }
 
-    /// Removes the connections that no request used for a while. Those of callers without authorization stay, because
+    /// Removes the connections that no request used for this time. Those of callers without authorization stay, because
     /// there is only one.
-    pub(super) fn take_expired(&self) -> Vec<UpstreamConnection> {
+    pub(super) fn take_expired(&self, timeout: Duration) -> Vec<UpstreamConnection> {
         let mut expired = Vec::new();
         lock(&self.0).retain(|principal, entry| {
             let is_waited_for = Arc::strong_count(entry) > 1;
-            if is_waited_for || principal.as_str().is_none() || !entry.is_expired() {
+            if is_waited_for || principal.as_str().is_none() || !entry.is_expired(timeout) {
                 return true;
             }
             expired.extend(entry.take());
@@ -192,8 +192,8 @@ impl PrincipalUpstream {
         open.as_ref().is_some_and(SharedUpstream::is_unused)
     }
 
-    /// Returns `true` if no request used the connection for a while.
-    fn is_expired(&self) -> bool {
+    /// Returns `true` if no request used the connection for this time.
+    fn is_expired(&self, timeout: Duration) -> bool {
         let is_used = lock(&self.open)
             .as_ref()
             .is_some_and(|open| !open.is_unused());
@@ -201,6 +201,6 @@ impl PrincipalUpstream {
         if is_used {
             *used = Instant::now();
         }
-        used.elapsed() >= MAX_IDLE_TIME
+        used.elapsed() >= timeout
     }
 }

@@ -17,6 +17,7 @@ use crate::relay::connection::UpstreamConnection;
 use crate::relay::credentials::Credentials;
 #[cfg(feature = "http-client")]
 use crate::relay::credentials::CredentialsLayer;
+use crate::relay::idle_sessions::IdleLimits;
 use crate::relay::messages::UpstreamMessages;
 
 /// How long a request may take by default without a message of the upstream server that belongs to it.
@@ -40,6 +41,7 @@ pub struct Upstream {
     pub(super) timeout: Duration,
     pub(super) max_sessions: usize,
     pub(super) max_processes: usize,
+    pub(super) idle: IdleLimits,
     pub(super) sharing: Sharing,
     pub(super) input: PermittedInput,
     pub(super) credentials: Option<Arc<dyn Credentials>>,
@@ -51,7 +53,7 @@ pub struct Upstream {
 #[cfg(feature = "http-client")]
 type CallerLayer = dyn Fn(&Principal) -> Arc<dyn HttpLayer> + Send + Sync;
 
-/// The input that an upstream server may request from clients, besides elicitations.
+/// The input that an upstream server may request from clients, besides other elicitations.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PermittedInput {
     pub(super) sampling: bool,
@@ -77,9 +79,9 @@ pub enum Sharing {
 impl Upstream {
     /// Creates an upstream that `connect` opens connections to, with the builder that it gets.
     ///
-    /// The relay calls it for each connection: one for the modern requests of each principal, one for each session of a
-    /// legacy client with a legacy server, and one for each call at a time that a legacy server may ask for input. It
-    /// calls it again for a connection that was lost.
+    /// The relay calls it for each connection, and again for one that was lost. The modern requests of each principal have a
+    /// connection. With a legacy server, each session of a legacy client has one, and each call at a time that the server may
+    /// ask for input.
     pub fn new<F, Fut>(connect: F) -> Self
     where
         F: Fn(ClientBuilder) -> Fut + Send + Sync + 'static,
@@ -92,6 +94,7 @@ impl Upstream {
             timeout: DEFAULT_TIMEOUT,
             max_sessions: DEFAULT_MAX_SESSIONS,
             max_processes: DEFAULT_MAX_PROCESSES,
+            idle: IdleLimits::default(),
             sharing: Sharing::default(),
             input: PermittedInput::default(),
             credentials: None,
@@ -154,6 +157,22 @@ impl Upstream {
     #[must_use]
     pub fn with_max_processes(mut self, limit: usize) -> Self {
         self.max_processes = limit;
+        self
+    }
+
+    /// Sets how many sessions with a legacy server stay open without a request, for the next calls of their clients.
+    /// Further ones are closed. Default: 8.
+    #[must_use]
+    pub fn with_max_idle_sessions(mut self, limit: usize) -> Self {
+        self.idle.sessions = limit;
+        self
+    }
+
+    /// Sets how long such a session, and the connection of a verified principal, stays open without a request.
+    /// Default: 5 min.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle.timeout = timeout;
         self
     }
 
@@ -285,6 +304,7 @@ impl fmt::Debug for Upstream {
             .field("timeout", &self.timeout)
             .field("max_sessions", &self.max_sessions)
             .field("max_processes", &self.max_processes)
+            .field("idle", &self.idle)
             .field("sharing", &self.sharing)
             .finish_non_exhaustive()
     }
