@@ -79,6 +79,23 @@ async fn other_requests_of_the_server_are_unknown_methods() {
 }
 
 #[tokio::test]
+async fn input_request_with_too_many_bytes_is_rejected_and_the_call_goes_on() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    client.send(ask(2, json!({}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    let call = session.receive().await;
+    let large = elicitation(&"x".repeat(4 * 1024 * 1024));
+    send_request(&session, "s1", "elicitation/create", &large).await;
+    let rejected = session.receive().await;
+    assert_eq!(rejected["error"]["code"], -32603, "{rejected}");
+    let state = ask_in(&mut client, &session).await;
+    client.send(retry(3, &state, "q1")).await;
+    assert_eq!(session.receive().await, result_response("s1", declined()));
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 3);
+}
+
+#[tokio::test]
 async fn repeated_round_that_runs_gets_the_same_outcome() {
     let (_relay, mut client, mut connections, _shared) = pair().await;
     let (mut session, call, state) = park(&mut client, &mut connections, 2).await;

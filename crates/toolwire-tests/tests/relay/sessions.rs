@@ -66,6 +66,26 @@ async fn expect_list_change(client: &mut Peer) {
 }
 
 #[tokio::test]
+async fn parameters_of_initialize_are_limited_in_bytes() {
+    const LIMIT: usize = 128 * 1024;
+    let padded = |padding: usize| {
+        let mut request = initialize(1);
+        request["params"]["x"] = "x".repeat(padding).into();
+        request
+    };
+    let padding = LIMIT - padded(0)["params"].to_string().len();
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    client.error_of(padded(padding + 1), -32602).await;
+    assert!(connections.is_quiet());
+    client.send(padded(padding)).await;
+    let (_server, params) = connections.accept_legacy(&details()).await;
+    assert_eq!(params.to_string().len(), LIMIT);
+    assert!(client.receive().await.get("result").is_some());
+}
+
+#[tokio::test]
 async fn request_does_not_overtake_an_earlier_notification() {
     let (upstream, mut connections) = raw_upstream();
     let relay = upstream.relay();

@@ -183,12 +183,13 @@ impl LegacyUpstream {
                 let owner = SessionOwner::of(exchange, &identity);
                 let session = self.check_out(&owner, deadline, identity).await?;
                 self.log_level.request_alone(&session, exchange).await;
-                let running = RunningCall::start(session, owner, exchange, params);
+                let bytes = self.parked.input_bytes();
+                let running = RunningCall::start(session, owner, exchange, params, bytes);
                 self.parked.start(exchange, running).await?
             }
         };
         Ok(match end {
-            RoundEnd::Asked(outcome) => outcome,
+            RoundEnd::InputRequested(outcome) => outcome,
             RoundEnd::Done(outcome, session) => {
                 if let Some((owner, session)) = session {
                     self.connector.check_in(owner, session);

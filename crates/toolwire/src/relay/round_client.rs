@@ -11,7 +11,11 @@ use toolwire_types::{ErrorObject, ProgressToken, RawJson};
 use crate::engine::transport::no_channel;
 use crate::engine::{BoxFuture, OutgoingNotification, TransportContext};
 use crate::error::Error;
+use crate::relay::parked::{CallInputBytes, InputPermit};
 use crate::sync::lock;
+
+/// The maximum bytes of a progress notification that is stored while a call is parked. A larger one is dropped.
+const MAX_PROGRESS_BYTES: usize = 64 * 1024;
 
 /// A request of the upstream server in the middle of a call.
 #[derive(Debug)]
@@ -20,6 +24,7 @@ pub(super) struct PendingInput {
     /// `null` without parameters.
     pub(super) params: RawJson,
     pub(super) response: oneshot::Sender<Result<RawJson, ErrorObject>>,
+    _permit: InputPermit,
 }
 
 /// Receives the messages of a call, and passes them to the request that the client currently waits for.
@@ -27,7 +32,14 @@ pub(super) struct PendingInput {
 pub(super) struct RoundClient {
     round: Mutex<Round>,
     /// `None` if the client cannot be asked.
-    inputs: Option<mpsc::Sender<PendingInput>>,
+    inputs: Option<Inputs>,
+}
+
+/// Where the input requests of a call go.
+#[derive(Debug)]
+struct Inputs {
+    sender: mpsc::Sender<PendingInput>,
+    bytes: CallInputBytes,
 }
 
 #[derive(Debug)]
@@ -78,15 +90,17 @@ impl RoundClient {
         Self::new(client, None)
     }
 
-    /// Creates the side of a client whose input requests go to `inputs`.
+    /// Creates the side of a client whose input requests go to `inputs`, within a limit on their bytes.
     pub(super) fn with_input(
         client: Arc<dyn TransportContext>,
         inputs: mpsc::Sender<PendingInput>,
+        bytes: CallInputBytes,
     ) -> Self {
-        Self::new(client, Some(inputs))
+        let sender = inputs;
+        Self::new(client, Some(Inputs { sender, bytes }))
     }
 
-    fn new(client: Arc<dyn TransportContext>, inputs: Option<mpsc::Sender<PendingInput>>) -> Self {
+    fn new(client: Arc<dyn TransportContext>, inputs: Option<Inputs>) -> Self {
         let round = Round {
             client: Some(client),
             token: RoundToken::First,
@@ -126,7 +140,9 @@ impl TransportContext for RoundClient {
                 }
             }
             Some(client) => client.notify(notification),
-            None if is_progress => round.progress = Some(notification),
+            None if is_progress && notification.message.len() <= MAX_PROGRESS_BYTES => {
+                round.progress = Some(notification);
+            }
             None => {}
         }
     }
@@ -143,14 +159,20 @@ impl TransportContext for RoundClient {
     ) -> BoxFuture<'a, Result<RawJson, Error>> {
         Box::pin(async move {
             let inputs = self.inputs.as_ref().ok_or_else(|| no_channel(method))?;
+            let permit = inputs.bytes.permit(&params)?;
             let (response, received) = oneshot::channel();
             let input = PendingInput {
                 method: method.to_owned(),
                 params,
                 response,
+                _permit: permit,
             };
             // Without a receiver, the call has ended.
-            inputs.send(input).await.map_err(|_| Error::closed())?;
+            inputs
+                .sender
+                .send(input)
+                .await
+                .map_err(|_| Error::closed())?;
             let response = received.await.map_err(|_| Error::closed())?;
             response.map_err(Error::from)
         })

@@ -18,6 +18,7 @@ use crate::relay::messages::UpstreamMessages;
 use crate::relay::notification_gate::NotificationGate;
 use crate::relay::sessions::{Handshake, RelaySession};
 use crate::relay::shared_upstream::SharedUpstream;
+use crate::server::dispatch::check_initialize_size;
 use crate::server::request::Exchange;
 
 impl RelayInner {
@@ -28,6 +29,7 @@ impl RelayInner {
         exchange: &Exchange,
         gate: Arc<NotificationGate>,
     ) -> Result<RawJson, ErrorObject> {
+        check_initialize_size(exchange)?;
         let request: InitializeRequestParams = exchange.decode_params()?;
         let client = &exchange.context.scope().transport;
         let (Some(state), Some(key)) = (client.connection_state(), ClientKey::of(&**client)) else {

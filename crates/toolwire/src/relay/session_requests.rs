@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolwire_proto::uri_template::MAX_URI_BYTES;
-use toolwire_types::{RawJson, SubscribeRequestParams};
+use toolwire_types::{RawJson, SetLevelRequestParams, SubscribeRequestParams};
 
 use crate::relay::connection::UpstreamConnection;
 use crate::server::request::Exchange;
@@ -14,6 +14,12 @@ use crate::sync::lock;
 
 /// The maximum number of subscriptions that are requested again.
 const MAX_SUBSCRIPTIONS: usize = 1000;
+
+/// The maximum bytes of all URIs of these subscriptions.
+const MAX_SUBSCRIPTION_BYTES: usize = 64 * 1024;
+
+/// The maximum bytes of other parameters of a client that are sent again as they were.
+pub(super) const MAX_REPEATED_BYTES: usize = 4 * 1024;
 
 /// How long the upstream server may take to respond to all requests of a session that is opened again.
 const REPEAT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -58,7 +64,11 @@ impl SessionRequests {
             params.map(|params| params.uri)
         };
         match exchange.route().name() {
-            "logging/setLevel" => lock(&self.0).log_level = exchange.params().cloned(),
+            "logging/setLevel" => {
+                if let Some(params) = exchange.params() {
+                    self.set_log_level(params);
+                }
+            }
             "resources/subscribe" => {
                 if let Some(uri) = uri() {
                     self.subscribe(uri);
@@ -73,9 +83,24 @@ impl SessionRequests {
         }
     }
 
+    /// Stores the parameters of a log level. Of large ones, only the level is stored.
+    fn set_log_level(&self, params: &RawJson) {
+        let stored = if params.get().len() <= MAX_REPEATED_BYTES {
+            Some(params.clone())
+        } else {
+            let request: Option<SetLevelRequestParams> = params.parse().ok();
+            request.map(|request| RawJson::from(json!({ "level": request.level })))
+        };
+        lock(&self.0).log_level = stored;
+    }
+
     fn subscribe(&self, uri: String) {
         let subscriptions = &mut lock(&self.0).subscriptions;
-        if subscriptions.len() < MAX_SUBSCRIPTIONS && uri.len() <= MAX_URI_BYTES {
+        let bytes: usize = subscriptions.iter().map(String::len).sum();
+        if subscriptions.len() < MAX_SUBSCRIPTIONS
+            && uri.len() <= MAX_URI_BYTES
+            && bytes + uri.len() <= MAX_SUBSCRIPTION_BYTES
+        {
             subscriptions.insert(uri);
         }
     }
@@ -127,5 +152,32 @@ mod tests {
             requests.subscribe(format!("file:///{number}"));
         }
         assert_eq!(lock(&requests.0).subscriptions.len(), MAX_SUBSCRIPTIONS);
+    }
+
+    #[test]
+    fn subscriptions_are_limited_in_bytes() {
+        let requests = SessionRequests::default();
+        let uri = |number: usize| format!("{number:0>MAX_URI_BYTES$}");
+        for number in 0..=MAX_SUBSCRIPTION_BYTES / MAX_URI_BYTES {
+            requests.subscribe(uri(number));
+        }
+        let stored = lock(&requests.0).subscriptions.len();
+        assert_eq!(stored * MAX_URI_BYTES, MAX_SUBSCRIPTION_BYTES);
+    }
+
+    #[test]
+    fn only_the_level_of_large_parameters_is_stored() {
+        let check = |params: &str, expected: &str| {
+            let requests = SessionRequests::default();
+            let params = RawJson::from_string(params.to_owned()).unwrap();
+            requests.set_log_level(&params);
+            let stored = lock(&requests.0).log_level.clone();
+            assert_eq!(stored.as_ref().map(RawJson::get), Some(expected));
+        };
+        let params =
+            |padding: usize| format!(r#"{{"level":"debug","x":"{}"}}"#, "x".repeat(padding));
+        let largest = params(MAX_REPEATED_BYTES - params(0).len());
+        check(&largest, &largest);
+        check(&params(MAX_REPEATED_BYTES), r#"{"level":"debug"}"#);
     }
 }

@@ -16,7 +16,7 @@ use crate::relay::connector::UnusedConnections;
 use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::{RenewableSession, UpstreamMessages, send};
 use crate::relay::notification_gate::NotificationGate;
-use crate::relay::session_requests::SessionRequests;
+use crate::relay::session_requests::{MAX_REPEATED_BYTES, SessionRequests};
 use crate::sync::lock;
 
 /// How long a client that reads no stream must send nothing before its connection is closed for another client.
@@ -60,7 +60,7 @@ pub(super) enum Handshake {
     /// The client has not sent `notifications/initialized`.
     #[default]
     Initializing,
-    /// The client has sent it, with these parameters.
+    /// The client has sent it, with these parameters. `None` without parameters, and for large ones.
     Initialized(Option<RawJson>),
 }
 
@@ -156,8 +156,9 @@ impl RelaySession {
         lock(&self.handshake).clone()
     }
 
-    /// Records that the client has sent `notifications/initialized`.
+    /// Records that the client has sent `notifications/initialized`. Large parameters are not sent again.
     pub(super) fn set_initialized(&self, params: Option<RawJson>) {
+        let params = params.filter(|params| params.get().len() <= MAX_REPEATED_BYTES);
         *lock(&self.handshake) = Handshake::Initialized(params);
     }
 

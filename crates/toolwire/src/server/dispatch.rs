@@ -247,14 +247,20 @@ impl Snapshot {
     }
 }
 
-fn initialize(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
-    // The size is checked before decoding, which needs several times as much memory.
+/// Rejects the parameters of an `initialize` that are too large. Called before they are decoded, which needs several times
+/// as much memory.
+pub(crate) fn check_initialize_size(exchange: &Exchange) -> Result<(), ErrorObject> {
     let bytes = exchange.params().map_or(0, |params| params.get().len());
-    if bytes > MAX_INITIALIZE_BYTES {
-        return Err(ErrorObject::invalid_params(format!(
-            "the parameters of `initialize` have {bytes} bytes; the limit is {MAX_INITIALIZE_BYTES}"
-        )));
+    if bytes <= MAX_INITIALIZE_BYTES {
+        return Ok(());
     }
+    Err(ErrorObject::invalid_params(format!(
+        "the parameters of `initialize` have {bytes} bytes; the limit is {MAX_INITIALIZE_BYTES}"
+    )))
+}
+
+fn initialize(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
+    check_initialize_size(exchange)?;
     let request: InitializeRequestParams = exchange.decode_params()?;
     let Some(connection) = exchange.context.connection_state() else {
         return Err(ErrorObject::invalid_request(

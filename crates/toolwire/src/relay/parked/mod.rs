@@ -4,6 +4,7 @@
 //! [`toolwire_proto::relay::parked`] decides what happens with each round. This module sends the messages, and has the
 //! request of each parked call.
 
+mod input_bytes;
 mod running_call;
 mod table;
 
@@ -29,6 +30,7 @@ use crate::server::request::Exchange;
 use crate::server::state_seal::StatePurpose;
 use crate::sync::lock;
 
+pub(super) use input_bytes::{CallInputBytes, InputBytes, InputPermit};
 pub(super) use running_call::RunningCall;
 
 /// The outcome of the upstream server.
@@ -49,7 +51,7 @@ pub(super) enum RoundEnd {
     /// The call has ended. The session can serve another call of its owner, unless the server may still work.
     Done(UpstreamOutcome, Option<(SessionOwner, UpstreamConnection)>),
     /// The server asks for input, or the outcome of the round was known.
-    Asked(ParkedOutcome),
+    InputRequested(ParkedOutcome),
 }
 
 /// The parked calls of a relay, and the outcomes of recent rounds.
@@ -61,6 +63,7 @@ struct ParkedState {
     table: Mutex<ParkedTable>,
     /// Notified when a round ends, and when a call is removed.
     changed: Notify,
+    input_bytes: InputBytes,
 }
 
 impl ParkedCalls {
@@ -80,6 +83,11 @@ impl ParkedCalls {
         self.run(exchange, running, guard).await
     }
 
+    /// Returns the limit on the bytes of the input requests of a new call.
+    pub(super) fn input_bytes(&self) -> CallInputBytes {
+        CallInputBytes::new(self.0.input_bytes.clone())
+    }
+
     /// Continues a parked call with the responses of the client.
     ///
     /// # Errors
@@ -93,7 +101,7 @@ impl ParkedCalls {
         let seal = &exchange.snapshot().options.seal;
         let opened = seal.open(&purpose(exchange, &principal), state)?;
         let named = opened.author_state.as_deref().and_then(parse_round);
-        let lost = || RoundEnd::Asked(ParkedOutcome::Ended(lost(exchange)));
+        let lost = || RoundEnd::InputRequested(ParkedOutcome::Ended(lost(exchange)));
         let Some((id, round)) = named else {
             return Ok(lost());
         };
@@ -117,7 +125,7 @@ impl ParkedCalls {
                     running.resume(Arc::clone(&scope.transport), token);
                     return self.run(exchange, running, guard).await;
                 }
-                Some((Round::Repeat(outcome), ..)) => return Ok(RoundEnd::Asked(outcome)),
+                Some((Round::Repeat(outcome), ..)) => return Ok(RoundEnd::InputRequested(outcome)),
                 Some((Round::Join, ..)) => changed.await,
                 _ => return Ok(lost()),
             }
@@ -170,7 +178,7 @@ impl ParkedCalls {
                     let state = seal.write(&purpose, None, Some(next_round))?;
                     Ok(state.unwrap_or_default())
                 })?;
-                Ok(RoundEnd::Asked(match parked {
+                Ok(RoundEnd::InputRequested(match parked {
                     Some(result) => ParkedOutcome::InputRequired(result),
                     None => ParkedOutcome::Ended(lost(exchange)),
                 }))

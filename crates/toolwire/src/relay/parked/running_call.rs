@@ -41,10 +41,12 @@ impl RunningCall {
         owner: SessionOwner,
         exchange: &Exchange,
         params: RawJson,
+        input_bytes: CallInputBytes,
     ) -> Self {
         let mut request = UpstreamRequest::of(exchange, Some(params));
         let (sender, inputs) = mpsc::channel(MAX_OPEN_REQUESTS);
-        let client = Arc::new(RoundClient::with_input(Arc::clone(&request.client), sender));
+        let client = Arc::clone(&request.client);
+        let client = Arc::new(RoundClient::with_input(client, sender, input_bytes));
         request.client = Arc::clone(&client) as _;
         request.logs = LogFilter::of_modern(exchange);
         let conversion = Conversion::new(session.version(), request.client_version);
