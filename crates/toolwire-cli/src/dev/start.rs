@@ -80,8 +80,9 @@ impl ServerStarter {
         )?;
         // The developer permits what the server under development does.
         let upstream = upstream.with_name("server").with_sampling(true);
+        let upstream = upstream.with_roots(true).with_secret_forms(true);
         Ok(StartedServer {
-            source: upstream.with_roots(true).source(),
+            source: upstream.source(),
             _program: program,
         })
     }

@@ -23,4 +23,6 @@ pub mod progress_tokens;
 pub mod rate_limit;
 #[cfg(feature = "relay")]
 pub mod request_state;
+#[cfg(feature = "relay")]
+pub mod secret_forms;
 pub mod uris;

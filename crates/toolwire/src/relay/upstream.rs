@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwire_proto::features::Era;
+use toolwire_proto::relay::rate_limit::CallRate;
 use toolwire_types::RawJson;
 
 #[cfg(feature = "http-client")]
@@ -44,6 +45,8 @@ pub struct Upstream {
     pub(super) idle: IdleLimits,
     pub(super) sharing: Sharing,
     pub(super) input: PermittedInput,
+    /// How often each caller can be asked for sampling. `None`: without a limit.
+    pub(super) sampling_rate: Option<CallRate>,
     pub(super) credentials: Option<Arc<dyn Credentials>>,
     #[cfg(feature = "http-client")]
     caller_layer: Option<Arc<CallerLayer>>,
@@ -58,6 +61,8 @@ type CallerLayer = dyn Fn(&Principal) -> Arc<dyn HttpLayer> + Send + Sync;
 pub(super) struct PermittedInput {
     pub(super) sampling: bool,
     pub(super) roots: bool,
+    /// Forms that ask for secrets.
+    pub(super) secret_forms: bool,
 }
 
 /// Which callers share a connection to an upstream server.
@@ -97,6 +102,7 @@ impl Upstream {
             idle: IdleLimits::default(),
             sharing: Sharing::default(),
             input: PermittedInput::default(),
+            sampling_rate: None,
             credentials: None,
             #[cfg(feature = "http-client")]
             caller_layer: None,
@@ -118,11 +124,33 @@ impl Upstream {
         self
     }
 
+    /// Permits a [mounted](Self::source) server to request sampling, at most this often of each caller in a period. All requests
+    /// may come at once. A request beyond the limit gets −32603, with `data.reason` `rate_limited`, and does not reach the
+    /// client. Each request that a client receives counts, also if it is the same in several rounds. A caller is what
+    /// [`RateLimit::per_caller`](crate::middleware::RateLimit::per_caller) says.
+    #[must_use]
+    pub fn with_sampling_limit(mut self, requests: u32, period: Duration) -> Self {
+        self.input.sampling = true;
+        self.sampling_rate = Some(CallRate::new(requests, period));
+        self
+    }
+
     /// Permits a [mounted](Self::source) server to request the roots of clients. Default: `false`. A
     /// [relay](Self::relay) forwards such requests always.
     #[must_use]
     pub fn with_roots(mut self, is_permitted: bool) -> Self {
         self.input.roots = is_permitted;
+        self
+    }
+
+    /// Permits a [mounted](Self::source) server to ask for passwords, tokens and keys with a form, which the specification
+    /// forbids. Default: `false`. A [relay](Self::relay) forwards such requests always.
+    ///
+    /// A field asks for a secret if its format is `password`, if it is `writeOnly`, or if its name or title contains a word such
+    /// as `password`, `apiKey` or `token`, unless it is a choice.
+    #[must_use]
+    pub fn with_secret_forms(mut self, are_permitted: bool) -> Self {
+        self.input.secret_forms = are_permitted;
         self
     }
 

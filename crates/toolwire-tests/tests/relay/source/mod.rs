@@ -3,7 +3,8 @@
 mod calls;
 mod lists;
 mod roots;
-mod several;
+mod sampling_limit;
+pub(crate) mod several;
 mod subscriptions;
 
 use serde_json::{Value, json};

@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::relay::convert::name_upstream;
+use toolwire_proto::relay::secret_forms::secret_field;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::{
@@ -16,6 +17,8 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::relay::source::SourceInner;
+use crate::relay::source::sampling_limit::SamplingOfCaller;
+use crate::relay::source::tasks::{TaskIds, relate, relate_notification};
 use crate::relay::upstream::PermittedInput;
 
 /// The client of a forwarded request, or its channel outside of requests.
@@ -32,6 +35,8 @@ pub(super) struct CallingClient {
 #[derive(Debug, Clone)]
 pub(super) struct InputRules {
     pub(super) permitted: PermittedInput,
+    /// How often the caller can be asked for sampling. `None`: without a limit.
+    pub(super) sampling: Option<SamplingOfCaller>,
     pub(super) upstream: String,
     /// Whether messages to the user name the server, because others could ask as well.
     pub(super) names_upstream: bool,
@@ -76,6 +81,21 @@ impl InputRules {
         if !is_permitted {
             return Err(ErrorObject::internal(format!(
                 "the upstream server `{}` requested `{method}`, which is not permitted",
+                self.upstream
+            )));
+        }
+        if method == "sampling/createMessage"
+            && let Some(sampling) = &self.sampling
+        {
+            sampling.count()?;
+        }
+        if method == "elicitation/create"
+            && !self.permitted.secret_forms
+            && let Some(field) = secret_field(params.as_raw_value())
+        {
+            return Err(ErrorObject::invalid_params(format!(
+                "the upstream server `{}` requested the secret `{field}` with a form, which is not permitted; a server \
+                 requests secrets with a URL elicitation",
                 self.upstream
             )));
         }

@@ -8,6 +8,7 @@ mod entries;
 mod forwarded_state;
 mod login;
 mod resource_streams;
+mod sampling_limit;
 mod serve;
 mod session;
 mod state;
@@ -33,6 +34,7 @@ use crate::relay::forwarder::Relay;
 use crate::relay::parked::UpstreamOutcome;
 use crate::relay::shared_log_level::LogLevelPause;
 use crate::relay::source::entries::UpstreamEntries;
+use crate::relay::source::sampling_limit::SamplingLimit;
 use crate::relay::source::state::ConnectionStatus;
 use crate::relay::upstream::{PermittedInput, Upstream};
 use crate::server::{Catalog, RegistrationError, RequestContext, Source, SourceListener};
@@ -56,6 +58,7 @@ pub struct UpstreamSource {
 pub(super) struct SourceInner {
     name: String,
     input: PermittedInput,
+    sampling: Option<SamplingLimit>,
     limits: ClientLimits,
     credentials: Option<Arc<dyn Credentials>>,
     /// The relay that reads the lists and forwards requests.
@@ -131,11 +134,13 @@ impl Upstream {
 impl UpstreamSource {
     fn new(upstream: Upstream) -> Self {
         let (name, input, limits) = (upstream.name.to_string(), upstream.input, upstream.limits());
+        let sampling = upstream.sampling_rate.map(SamplingLimit::new);
         let credentials = upstream.credentials.clone();
         let relay = Arc::new(upstream.relay());
         let inner = SourceInner {
             name,
             input,
+            sampling,
             limits,
             credentials,
             relay,

@@ -77,10 +77,15 @@ impl SourceInner {
         self.forward(exchange).await
     }
 
-    /// Returns the rules for input requests. `names_upstream` is `true` if other servers could ask as well.
-    pub(super) fn input_rules(&self, names_upstream: bool) -> InputRules {
+    /// Returns the rules for input requests to a client. `names_upstream` is `true` if other servers could ask as well.
+    pub(super) fn input_rules(
+        &self,
+        client: &dyn TransportContext,
+        names_upstream: bool,
+    ) -> InputRules {
         InputRules {
             permitted: self.input,
+            sampling: self.sampling.as_ref().map(|limit| limit.of(client)),
             upstream: self.name.clone(),
             names_upstream,
         }

@@ -7,6 +7,7 @@
 //! do not reach a middleware.
 
 mod audit;
+mod caller_key;
 mod chain;
 mod concurrency_limit;
 mod deadline;
@@ -28,6 +29,7 @@ use crate::engine::BoxFuture;
 use crate::server::Server;
 
 pub use audit::{Audit, AuditLine};
+pub(crate) use caller_key::CallerKey;
 pub(crate) use chain::{Chain, Endpoint};
 pub use concurrency_limit::ConcurrencyLimit;
 pub use deadline::Deadline;

@@ -1,6 +1,5 @@
 //! Rate limits per caller, per client address, and of all callers together.
 
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,8 +9,8 @@ use toolwire_proto::relay::glob::Glob;
 use toolwire_proto::relay::rate_limit::{CallRate as Rate, RateLimiter};
 use toolwire_types::ErrorObject;
 
-use crate::engine::{BoxFuture, Principal};
-use crate::server::middleware::{Middleware, Next, Outcome, Request, runs_handler};
+use crate::engine::BoxFuture;
+use crate::server::middleware::{CallerKey, Middleware, Next, Outcome, Request, runs_handler};
 use crate::sync::lock;
 
 /// Limits the calls, reads and prompts of each caller. The others are rejected with −32603, `data.reason`
@@ -21,7 +20,7 @@ use crate::sync::lock;
 /// of 2026-07-28 over HTTP have neither and share one limit.
 ///
 /// Each round of a call counts. A client can send the state of an earlier round as often as it wants, and the handler runs
-/// each time.
+/// each time. In the middleware of a mount, requests about tasks of its upstream server count, too.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,20 +45,6 @@ pub struct RateLimit {
 enum LimitSharing {
     Caller,
     ClientAddress,
-    Everyone,
-}
-
-/// What identifies a caller.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum CallerKey {
-    /// The address of a client, or its IPv6 network.
-    Network(IpAddr),
-    Principal(Principal),
-    Session(String),
-    /// The address of the state of a connection without a name.
-    Connection(usize),
-    Unknown,
-    /// All callers together.
     Everyone,
 }
 
@@ -125,10 +110,11 @@ impl RateLimit {
 
     fn check(&self, request: &Request) -> Result<(), ErrorObject> {
         let now = Instant::now().duration_since(self.start);
+        let client = &**request.scope().transport();
         let key = match self.sharing {
-            LimitSharing::Caller => CallerKey::of(request),
+            LimitSharing::Caller => CallerKey::of(client),
             LimitSharing::ClientAddress => {
-                CallerKey::of_address(request).unwrap_or_else(|| CallerKey::of(request))
+                CallerKey::of_address(client).unwrap_or_else(|| CallerKey::of(client))
             }
             LimitSharing::Everyone => CallerKey::Everyone,
         };
