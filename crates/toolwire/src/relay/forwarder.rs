@@ -3,6 +3,7 @@
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use toolwire_proto::envelope::NotificationEnvelope;
 use toolwire_proto::features::VersionFeatures;
 #[cfg(feature = "http-server")]
@@ -81,14 +82,37 @@ impl Relay {
         &self.shared
     }
 
-    /// Opens the connection of callers without authorization, if it is not open. Returns `true` if the server is modern.
+    /// Opens the connection of callers without authorization, if it is not open, and returns it.
     ///
     /// # Errors
     /// Returns an error if the server cannot be reached.
-    pub(super) async fn open(&self) -> Result<bool, Error> {
+    pub(super) async fn open(&self) -> Result<SharedUpstream, Error> {
         let deadline = self.shared.connector.deadline();
-        let opened = self.shared.shared(Principal::anonymous(), deadline).await?;
-        Ok(matches!(opened, SharedUpstream::Modern(_)))
+        self.shared.shared(Principal::anonymous(), deadline).await
+    }
+
+    /// Returns the connection for the modern requests of a caller, which it opens if necessary.
+    ///
+    /// # Errors
+    /// Returns an error if the server cannot be reached.
+    pub(super) async fn connection_of(
+        &self,
+        caller: Principal,
+    ) -> Result<ModernConnection, ErrorObject> {
+        self.forwarder.start_maintenance();
+        let connection = self.shared.modern_connection(caller).await;
+        connection.map_err(|error| with_upstream_name(error, self.shared.connector.name()))
+    }
+
+    /// Forwards a modern request of a source over a connection.
+    pub(super) async fn forward_modern(
+        &self,
+        connection: &ModernConnection,
+        exchange: &Exchange,
+    ) -> Result<RawJson, ErrorObject> {
+        let forwarding = CatchPanic::new(connection.forward(exchange)).await;
+        let outcome = forwarding.unwrap_or_else(|_| Err(panic_error()));
+        outcome.map_err(|error| with_upstream_name(error, self.shared.connector.name()))
     }
 
     /// Forwards a request of a source.
@@ -134,6 +158,32 @@ impl Relay {
     }
 }
 
+/// The connection that serves a modern request.
+#[derive(Debug)]
+pub(super) struct ModernConnection {
+    shared: SharedUpstream,
+    /// Until when the request waits for a session of its own.
+    deadline: Instant,
+}
+
+impl ModernConnection {
+    /// Returns `true` if the upstream server is modern.
+    pub(super) fn is_modern(&self) -> bool {
+        matches!(self.shared, SharedUpstream::Modern(_))
+    }
+
+    async fn forward(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+        match &self.shared {
+            SharedUpstream::Modern(upstream) => upstream.forward(exchange).await,
+            SharedUpstream::Legacy(upstream) => upstream.serve(exchange, self.deadline).await,
+        }
+    }
+}
+
+fn panic_error() -> ErrorObject {
+    ErrorObject::internal("the relay failed unexpectedly")
+}
+
 #[derive(Debug)]
 struct RelayForwarder {
     relay: Arc<RelayInner>,
@@ -161,9 +211,7 @@ impl Forwarder for RelayForwarder {
                 earlier.forwarded().await;
             }
             let serving = CatchPanic::new(relay.serve(&exchange, session, opening));
-            let outcome = serving
-                .await
-                .unwrap_or_else(|_| Err(ErrorObject::internal("the relay failed unexpectedly")));
+            let outcome = serving.await.unwrap_or_else(|_| Err(panic_error()));
             outcome
                 .map(EncodedResult::Json)
                 .map_err(|error| with_upstream_name(error, relay.connector.name()))
@@ -247,23 +295,30 @@ impl RelayInner {
         self.opening.get(&ClientKey::of(client)?)
     }
 
+    /// Returns the connection for the modern requests of a caller.
+    async fn modern_connection(&self, caller: Principal) -> Result<ModernConnection, ErrorObject> {
+        let open = async {
+            self.connector.check_open()?;
+            let deadline = self.connector.deadline();
+            let shared = self.shared(caller, deadline).await?;
+            Ok(ModernConnection { shared, deadline })
+        };
+        open.await.map_err(|error: Error| unreachable(&error))
+    }
+
     async fn serve(
         self: &Arc<Self>,
         exchange: &Exchange,
         session: Option<Arc<RelaySession>>,
         opening: Option<OpeningGuard>,
     ) -> Result<RawJson, ErrorObject> {
-        let unreachable = |error: Error| unreachable(&error);
-        self.connector.check_open().map_err(unreachable)?;
         if exchange.context.version().is_modern() {
             let principal = Principal::of(exchange.context.auth());
-            let deadline = self.connector.deadline();
-            let shared = self.shared(principal, deadline).await;
-            return match shared.map_err(unreachable)? {
-                SharedUpstream::Modern(upstream) => upstream.forward(exchange).await,
-                SharedUpstream::Legacy(upstream) => upstream.serve(exchange, deadline).await,
-            };
+            let connection = self.modern_connection(principal).await?;
+            return connection.forward(exchange).await;
         }
+        let unreachable = |error: Error| unreachable(&error);
+        self.connector.check_open().map_err(unreachable)?;
         if exchange.route().name() == "initialize" {
             let gate = opening.as_ref().map(OpeningGuard::gate);
             return self.initialize(exchange, gate.unwrap_or_default()).await;

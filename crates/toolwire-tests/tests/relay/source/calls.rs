@@ -3,6 +3,10 @@
 use serde_json::{Value, json};
 use toolwire::Server;
 use toolwire::relay::Upstream;
+use toolwire::transport::http::HttpOptions;
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::named_users::NamedUsers;
+use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{
     Peer, cancel, legacy, modern, modern_with, notification, result_response,
 };
@@ -85,6 +89,29 @@ async fn input_of_a_modern_upstream_server_has_a_sealed_state() {
     let result = r#"{"resultType":"complete","content":[]}"#;
     mounted.upstream.respond(&call, result).await;
     assert_eq!(client.receive().await["result"]["content"], json!([]));
+}
+
+#[tokio::test]
+async fn state_of_an_upgraded_upstream_server_is_sealed_for_a_new_principal() {
+    let mut mounted = mounted(UpstreamEra::Legacy).await;
+    let options = HttpOptions::new().with_authorizer(NamedUsers);
+    let front = Endpoint::serve_with(&mounted.server, options).await;
+    let params = json!({"name": "up_greet", "arguments": {}});
+    let message = modern_with(1, "tools/call", params, json!({"elicitation": {}}));
+    let request = Request::modern(&message).with("Authorization", "Bearer ann");
+    let serve = async {
+        let mut upstream = mounted.connections.accept_modern().await;
+        let call = upstream.receive().await;
+        let result =
+            r#"{"resultType":"input_required","inputRequests":{},"requestState":"secret"}"#;
+        upstream.respond(&call, result).await;
+        upstream
+    };
+    let (response, _upstream) = tokio::join!(front.request(&request), serve);
+    let result = response.message()["result"].clone();
+    assert_eq!(result["resultType"], "input_required");
+    let state = result["requestState"].as_str().expect("a state");
+    assert!(!state.contains("secret"), "{state}");
 }
 
 #[tokio::test]

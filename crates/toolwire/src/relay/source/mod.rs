@@ -18,7 +18,6 @@ mod updates;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::{Notify, watch};
@@ -63,8 +62,6 @@ pub(super) struct SourceInner {
     credentials: Option<Arc<dyn Credentials>>,
     /// The relay that reads the lists and forwards requests.
     relay: Arc<Relay>,
-    /// Whether the upstream server is modern.
-    is_modern: AtomicBool,
     entries: Mutex<Arc<UpstreamEntries>>,
     freshness: Mutex<ListFreshness>,
     status: watch::Sender<ConnectionStatus>,
@@ -144,7 +141,6 @@ impl UpstreamSource {
             limits,
             credentials,
             relay,
-            is_modern: AtomicBool::new(false),
             entries: Mutex::default(),
             freshness: Mutex::default(),
             status: watch::Sender::default(),

@@ -70,11 +70,18 @@ impl SourceInner {
         let exchange = ctx
             .scope()
             .forwarded(known(method), params, Arc::clone(&client));
-        if ctx.version().is_modern() {
-            return self.serve_modern(ctx, exchange, &rules).await;
-        }
-        self.open_session(ctx, &client, &rules).await?;
-        self.forward(exchange).await
+        let result = if ctx.version().is_modern() {
+            self.serve_modern(ctx, exchange, &rules).await?
+        } else {
+            self.open_session(ctx, &client, &rules).await?;
+            self.forward(exchange).await?
+        };
+        let result = self.with_client_ids(ctx, task.as_ref(), result)?;
+        // The upstream server may have chosen the contents for the credential of the caller.
+        Ok(match method {
+            "resources/read" if self.is_per_caller => without_sharing(result),
+            _ => result,
+        })
     }
 
     /// Returns the rules for input requests to a client. `names_upstream` is `true` if other servers could ask as well.
@@ -110,8 +117,9 @@ impl SourceInner {
         rules: &InputRules,
     ) -> Result<RawJson, ErrorObject> {
         let states = StateTranslation::new(&self.name, ctx);
+        let connection = self.relay.connection_of(Principal::of(ctx.auth())).await?;
         // The relay itself seals the states of calls to a legacy server.
-        let translates = self.is_modern.load(Ordering::Acquire);
+        let translates = connection.is_modern();
         let scope = Arc::clone(exchange.context.scope());
         let original = Exchange {
             context: exchange.context.clone(),
@@ -121,7 +129,7 @@ impl SourceInner {
             let transport = Arc::clone(scope.transport());
             exchange = scope.forwarded(known(exchange.route().name()), params, transport);
         }
-        let result = self.forward(exchange).await?;
+        let result = self.relay.forward_modern(&connection, &exchange).await?;
         let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
             return Ok(result);
         };

@@ -1,6 +1,5 @@
 //! Keeps the entries of an upstream server up to date.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -71,10 +70,7 @@ async fn follow(source: &Weak<SourceInner>, signals: &SourceSignals) -> Result<(
         return Ok(());
     };
     // The client below would only learn that its first request failed.
-    let is_modern = relay.open().await?;
-    if let Some(source) = source.upgrade() {
-        source.is_modern.store(is_modern, Ordering::Release);
-    }
+    drop(relay.open().await?);
     let builder = ClientBuilder::new("toolwire-relay", env!("CARGO_PKG_VERSION"));
     let builder = builder.with_era(Era::Modern).with_limits(limits.clone());
     let client = builder.in_process(relay.server()).await?;
