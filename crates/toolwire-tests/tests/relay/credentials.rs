@@ -1,20 +1,27 @@
 //! Credentials for upstream servers over HTTP.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::Instant;
 use toolwire::relay::{
     Credential, Credentials, FixedCredential, LoginRequired, Relay, Sharing, Upstream,
     UpstreamSource,
 };
 use toolwire::transport::http::{AuthorizationError, Authorizer, HttpOptions};
-use toolwire::{BoxFuture, Principal, RequestContext, ScopeSet, Server, TokenInfo, tool};
+use toolwire::types::ElicitResult;
+use toolwire::{
+    BoxFuture, CacheHint, ClientBuilder, Era, Principal, RequestContext, ResourceHandler, ScopeSet,
+    Server, TokenInfo, tool,
+};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::named_users::NamedUsers;
 use toolwire_tests::http::request::Request;
-use toolwire_tests::peer::{legacy, modern_with, server};
+use toolwire_tests::peer::{legacy, modern, modern_with, server};
 
 /// Returns the user that the upstream server knows.
 #[tool]
@@ -99,7 +106,10 @@ struct Gateway {
 async fn upstream(credentials: impl Credentials) -> (Upstream, Endpoint, Arc<Mutex<Vec<String>>>) {
     let authorizer = RecordingAuthorizer::default();
     let headers = Arc::clone(&authorizer.headers);
-    let upstream = Server::new("up", "1.0.0").tool(whoami);
+    let upstream = Server::new("up", "1.0.0").tool(whoami).resource(
+        ResourceHandler::new("x://a", "a", |_, _| async { "text" })
+            .with_cache(CacheHint::public(Duration::from_secs(60))),
+    );
     let options = HttpOptions::new().with_authorizer(authorizer);
     let endpoint = Endpoint::serve_with(&upstream, options).await;
     let address = format!("http://{}/mcp", endpoint.address);
@@ -184,6 +194,20 @@ async fn upstream_server_sees_the_credentials_of_each_caller_and_nothing_of_its_
 }
 
 #[tokio::test]
+async fn contents_that_are_read_with_the_credential_of_a_caller_are_not_shared() {
+    let check = async |gateway: Gateway, expected: &str| {
+        let message = modern(1, "resources/read", json!({"uri": "x://a"}));
+        let request = Request::modern(&message).with("Authorization", "Bearer ann");
+        let response = gateway.front.request(&request).await.message();
+        assert_eq!(response["result"]["cacheScope"], expected, "{response}");
+        gateway.source.close().await;
+    };
+    check(gateway(TokensOfUsers::default()).await, "private").await;
+    let same = FixedCredential::new(Credential::bearer("gateway"));
+    check(gateway(same).await, "public").await;
+}
+
+#[tokio::test]
 async fn relay_presents_the_credentials_of_each_caller() {
     for sharing in [Sharing::PerPrincipal, Sharing::Shared] {
         let (upstream, _endpoint, _) = upstream(TokensOfUsers::default()).await;
@@ -253,6 +277,157 @@ async fn caller_without_a_credential_is_asked_to_log_in() {
     let retry = json!({"inputResponses": {key: {"action": "accept"}}});
     let result = gateway.call("ann", retry, url).await;
     assert_eq!(result["content"][0]["text"], "up-ann", "{result}");
+}
+
+/// Credentials of users who log in during the test.
+#[derive(Debug, Clone, Default)]
+struct LaterLogins(watch::Sender<bool>);
+
+impl Credentials for LaterLogins {
+    fn present<'a>(
+        &'a self,
+        caller: &'a Principal,
+        upstream: &'a str,
+    ) -> BoxFuture<'a, Result<Credential, LoginRequired>> {
+        let is_logged_in = *self.0.borrow() || caller.as_str().is_none();
+        let presented = if is_logged_in {
+            Ok(Credential::bearer("up-user"))
+        } else {
+            Err(LoginRequired::new(format!("https://login/{upstream}")))
+        };
+        Box::pin(std::future::ready(presented))
+    }
+
+    fn logged_in<'a>(&'a self, _caller: &'a Principal, _upstream: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async {
+            let mut logins = self.0.subscribe();
+            let _ = logins.wait_for(|is_logged_in| *is_logged_in).await;
+        })
+    }
+}
+
+#[tokio::test]
+async fn call_waits_for_the_login_that_its_user_has_accepted() {
+    let logins = LaterLogins::default();
+    let gateway = gateway(logins.clone()).await;
+    let url = json!({"elicitation": {"url": {}}});
+    let respond = |action: &str| json!({"inputResponses": {"toolwire-login": {"action": action}}});
+    for action in ["decline", "cancel"] {
+        let result = gateway.call("ann", respond(action), url.clone()).await;
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains("declined"), "{result}");
+    }
+    let log_in = async {
+        // The call subscribes when it waits.
+        while logins.0.receiver_count() == 0 {
+            tokio::task::yield_now().await;
+        }
+        logins.0.send_replace(true);
+    };
+    let call = gateway.call("ann", respond("accept"), url);
+    let (result, ()) = tokio::join!(call, log_in);
+    assert_eq!(result["content"][0]["text"], "up-user", "{result}");
+}
+
+/// Credentials of users who never log in.
+#[derive(Debug)]
+struct NoLogins;
+
+impl Credentials for NoLogins {
+    fn present<'a>(
+        &'a self,
+        _caller: &'a Principal,
+        upstream: &'a str,
+    ) -> BoxFuture<'a, Result<Credential, LoginRequired>> {
+        let login = LoginRequired::new(format!("https://login/{upstream}"));
+        Box::pin(std::future::ready(Err(login)))
+    }
+
+    fn logged_in<'a>(&'a self, _caller: &'a Principal, _upstream: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Connects a source of an upstream server in this process.
+async fn source_in_process(credentials: impl Credentials) -> UpstreamSource {
+    let upstream = Server::new("up", "1.0.0").tool(whoami).resource(
+        ResourceHandler::new("x://a", "a", |_, _| async { "text" })
+            .with_cache(CacheHint::public(Duration::from_secs(60))),
+    );
+    let upstream = Upstream::new(move |builder| {
+        let upstream = upstream.clone();
+        async move { builder.in_process(&upstream).await }
+    });
+    let upstream = upstream.with_name("up").with_credentials(credentials);
+    let source = upstream.source();
+    source.connect().await.expect("it is in this process");
+    source
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_waits_5_min_for_a_login_and_asks_again() {
+    let source = source_in_process(NoLogins).await;
+    let server = server().mount("up", source.clone());
+    let asked: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let times = Arc::clone(&asked);
+    let builder = ClientBuilder::new("test", "1.0.0").on_url_elicitation(move |_| {
+        let mut times = times.lock().expect("no test panicked");
+        times.push(Instant::now());
+        let result = match times.len() {
+            1 => ElicitResult::accept(),
+            _ => ElicitResult::decline(),
+        };
+        std::future::ready(Ok(result))
+    });
+    let client = builder.in_process(&server).await.expect("in process");
+    let hour = Duration::from_secs(3600);
+    let call = client.call_tool("up_whoami", json!({}));
+    let call = call.with_timeout(hour).with_max_timeout(hour);
+    let result = call.await.expect("a result");
+    let text = result.content[0].as_text().unwrap_or_default();
+    assert!(text.contains("declined"), "{text}");
+    let asked = asked.lock().expect("no test panicked").clone();
+    let waited = asked[1] - asked[0];
+    assert_eq!(waited.as_secs(), 300, "{waited:?}");
+    source.close().await;
+}
+
+/// Credentials of users who never log in, and for whom no call waits.
+#[derive(Debug)]
+struct NoLoginsToWaitFor;
+
+impl Credentials for NoLoginsToWaitFor {
+    fn present<'a>(
+        &'a self,
+        _caller: &'a Principal,
+        upstream: &'a str,
+    ) -> BoxFuture<'a, Result<Credential, LoginRequired>> {
+        let login = LoginRequired::new(format!("https://login/{upstream}"));
+        Box::pin(std::future::ready(Err(login)))
+    }
+}
+
+#[tokio::test]
+async fn elicitation_is_not_complete_without_a_login() {
+    let source = source_in_process(NoLoginsToWaitFor).await;
+    let server = server().mount("up", source.clone());
+    let completed: Arc<Mutex<Vec<String>>> = Arc::default();
+    let ids = Arc::clone(&completed);
+    let builder = ClientBuilder::new("test", "1.0.0")
+        .with_era(Era::Legacy)
+        .on_url_elicitation(|_| async { Ok(ElicitResult::accept()) })
+        .on_elicitation_complete(move |complete| {
+            let mut ids = ids.lock().expect("no test panicked");
+            ids.push(complete.elicitation_id);
+        });
+    let client = builder.in_process(&server).await.expect("in process");
+    let result = client.call_tool("up_whoami", json!({})).await;
+    let result = result.expect("a result");
+    let text = result.content[0].as_text().unwrap_or_default();
+    assert!(text.contains("https://login/up"), "{text}");
+    let completed = completed.lock().expect("no test panicked").clone();
+    assert!(completed.is_empty(), "{completed:?}");
+    source.close().await;
 }
 
 #[tokio::test]

@@ -5,14 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::relay::convert::Conversion;
-use toolwire_types::{
-    ErrorObject, LoggingLevel, LoggingMessageNotificationParams, ProtocolVersion, RawJson,
-    RequestId, meta_key,
-};
+use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, meta_key};
 
 use crate::client::Client;
 use crate::engine::{Cancellation, TransportContext};
@@ -27,6 +24,9 @@ use crate::server::request::Exchange;
 
 /// The `reason` in the data of an error for a request that got no response.
 const UNREACHABLE: &str = "upstream_unreachable";
+
+/// The `cause` in the data of such an error if the server rejected the credential of the request, or if it had no credential.
+const CREDENTIAL: &str = "credential";
 
 /// How long the upstream server may take for a request of the relay itself, such as a subscription.
 const OWN_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -281,7 +281,23 @@ pub(super) fn unreachable(error: &Error) -> ErrorObject {
         return rpc.clone();
     }
     let message = format!("the upstream server did not respond: {}", chain(error));
-    ErrorObject::internal(message).with_data(json!({ "reason": UNREACHABLE }))
+    let data = if is_credential_error(error) {
+        json!({ "reason": UNREACHABLE, "cause": CREDENTIAL })
+    } else {
+        json!({ "reason": UNREACHABLE })
+    };
+    ErrorObject::internal(message).with_data(data)
+}
+
+/// Returns `true` if a request was not processed because its caller has no credential, or a rejected one. Other requests
+/// that got no response may have had an effect.
+pub(super) fn lacks_credential(error: &ErrorObject) -> bool {
+    let data = error.data.as_ref().map(RawJson::as_raw_value);
+    let members = data.and_then(RawObject::parse);
+    members.is_some_and(|members| {
+        members.text("reason").as_deref() == Some(UNREACHABLE)
+            && members.text("cause").as_deref() == Some(CREDENTIAL)
+    })
 }
 
 /// Returns `true` if the upstream server rejected a request that a client of the relay sent. Otherwise there was no
@@ -297,9 +313,13 @@ pub(super) fn is_rejection(error: &Error) -> bool {
 
 /// Adds the name of the upstream server to an error of [`unreachable`].
 pub(super) fn with_upstream_name(error: ErrorObject, name: &str) -> ErrorObject {
-    let unnamed = RawJson::from(json!({ "reason": UNREACHABLE }));
-    if error.data == Some(unnamed) {
+    let unnamed = |data: Value| error.data == Some(RawJson::from(data));
+    if unnamed(json!({ "reason": UNREACHABLE })) {
         return error.with_data(json!({ "reason": UNREACHABLE, "upstream": name }));
+    }
+    if unnamed(json!({ "reason": UNREACHABLE, "cause": CREDENTIAL })) {
+        let data = json!({ "reason": UNREACHABLE, "cause": CREDENTIAL, "upstream": name });
+        return error.with_data(data);
     }
     error
 }

@@ -117,7 +117,7 @@ fn with_related_task(params: &RawJson, id: &str) -> Result<RawJson, Error> {
 }
 
 /// Returns a random id, for revisions that require an id for each URL elicitation.
-fn random_id() -> Result<String, Error> {
+pub(crate) fn random_id() -> Result<String, Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| ErrorObject::internal(NO_RANDOMNESS))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -19,7 +19,7 @@ pub(crate) mod forward;
 pub(crate) mod hub;
 mod input_methods;
 #[cfg(feature = "input")]
-mod input_request;
+pub(crate) mod input_request;
 mod lists;
 mod method;
 pub mod middleware;

@@ -62,6 +62,27 @@ pub trait Credentials: Send + Sync + fmt::Debug + 'static {
         let _ = (caller, upstream);
     }
 
+    /// Returns an error if a caller has to log in again after the upstream server did not process one of its requests, for
+    /// example because the login lacks rights (403). Default: asks [`present`](Self::present), for a credential that was
+    /// dropped.
+    ///
+    /// # Errors
+    /// Returns an error if the caller has to log in again.
+    fn after_failure<'a>(
+        &'a self,
+        caller: &'a Principal,
+        upstream: &'a str,
+    ) -> BoxFuture<'a, Result<(), LoginRequired>> {
+        Box::pin(async move { self.present(caller, upstream).await.map(drop) })
+    }
+
+    /// Waits until a caller has logged in. It is called after a client has agreed to show the address of the login to its
+    /// user, so that the request goes on by itself. The relay ends the wait after 5 min. Default: does not wait.
+    fn logged_in<'a>(&'a self, caller: &'a Principal, upstream: &'a str) -> BoxFuture<'a, ()> {
+        let _ = (caller, upstream);
+        Box::pin(std::future::ready(()))
+    }
+
     /// Returns `true` if callers have credentials of their own. Then callers never share connections. Default: `true`.
     fn is_per_caller(&self) -> bool {
         true

@@ -60,6 +60,8 @@ pub(super) struct SourceInner {
     sampling: Option<SamplingLimit>,
     limits: ClientLimits,
     credentials: Option<Arc<dyn Credentials>>,
+    /// Whether each caller has credentials of its own.
+    is_per_caller: bool,
     /// The relay that reads the lists and forwards requests.
     relay: Arc<Relay>,
     entries: Mutex<Arc<UpstreamEntries>>,
@@ -133,6 +135,7 @@ impl UpstreamSource {
         let (name, input, limits) = (upstream.name.to_string(), upstream.input, upstream.limits());
         let sampling = upstream.sampling_rate.map(SamplingLimit::new);
         let credentials = upstream.credentials.clone();
+        let is_per_caller = upstream.has_credentials_per_caller();
         let relay = Arc::new(upstream.relay());
         let inner = SourceInner {
             name,
@@ -140,6 +143,7 @@ impl UpstreamSource {
             sampling,
             limits,
             credentials,
+            is_per_caller,
             relay,
             entries: Mutex::default(),
             freshness: Mutex::default(),
@@ -192,6 +196,19 @@ impl UpstreamSource {
         *lock(&self.inner.entries) = Arc::default();
         self.inner.announce();
         self.inner.relay.close().await;
+    }
+
+    /// Serves a call of a tool that does nothing but log its caller in, for a server whose entries are hidden from callers
+    /// without a [credential](crate::relay::Credentials). The server is not contacted.
+    ///
+    /// # Errors
+    /// Returns an error if the result cannot be written.
+    pub async fn log_in(
+        &self,
+        ctx: &RequestContext,
+        params: &RawJson,
+    ) -> Result<RawJson, ErrorObject> {
+        self.inner.log_in(ctx, params).await
     }
 
     /// Returns whether the server is reachable, and the number of its entries.

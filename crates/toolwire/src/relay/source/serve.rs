@@ -1,18 +1,19 @@
 //! Forwards the requests for entries of an upstream server.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
+use toolwire_proto::cache::without_sharing;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::methods::is_about_task;
 use toolwire_proto::raw_object::RawObject;
-use toolwire_types::{ErrorObject, RawJson, meta_key};
+use toolwire_types::{CallToolResult, ErrorObject, RawJson, meta_key};
 
 use crate::engine::{EncodedResult, Principal, TransportContext};
+use crate::relay::connection::lacks_credential;
 use crate::relay::source::SourceInner;
 use crate::relay::source::caller::{CallingClient, InputRules};
 use crate::relay::source::forwarded_state::StateTranslation;
-use crate::relay::source::login::{login_outcome, remove_login_response};
+use crate::relay::source::login::{LoginCheck, remove_login_response};
 use crate::relay::source::session::known;
 use crate::relay::source::tasks::TaskIds;
 use crate::server::RequestContext;
@@ -26,11 +27,28 @@ impl SourceInner {
         ctx: &RequestContext,
         params: RawJson,
     ) -> Result<RawJson, ErrorObject> {
-        let caller = Principal::of(ctx.auth());
-        if let Some(credentials) = &self.credentials
-            && let Err(login) = credentials.present(&caller, &self.name).await
+        let Some(login) = self.login_check(ctx.scope().route.name(), ctx) else {
+            return self.serve_logged_in(method, ctx, params).await;
+        };
+        if let Err(outcome) = login.complete(&params).await {
+            return outcome;
+        }
+        match self.serve_logged_in(method, ctx, params.clone()).await {
+            Err(error) if lacks_credential(&error) => login.failed(error, &params).await,
+            outcome => outcome,
+        }
+    }
+
+    /// Serves a call of a tool that does nothing but log its caller in.
+    pub(super) async fn log_in(
+        &self,
+        ctx: &RequestContext,
+        params: &RawJson,
+    ) -> Result<RawJson, ErrorObject> {
+        if let Some(login) = self.login_check("tools/call", ctx)
+            && let Err(outcome) = login.complete(params).await
         {
-            return login_outcome(&login, method, &self.name, ctx);
+            return outcome;
         }
         let text = format!("You are logged in to `{}`.", self.name);
         let result = RawJson::from_serialize(&CallToolResult::text(text));
