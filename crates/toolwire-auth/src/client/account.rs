@@ -158,7 +158,7 @@ impl OAuthConfig {
     /// # Errors
     /// Returns an error if the store fails.
     pub async fn accounts(&self) -> Result<Vec<Account>, AuthError> {
-        let records = Records(Arc::clone(&self.config.store));
+        let records = self.config.records();
         let mut accounts = Vec::new();
         for resource in records.resources().await.map_err(AuthError::of)? {
             accounts.extend(account(&records, resource).await?);

@@ -14,7 +14,7 @@ use crate::client::authorized::OAuthHttpClient;
 use crate::client::login::Login;
 use crate::client::registered_client::RegisteredClient;
 use crate::client::signing::SigningKey;
-use crate::client::store::{MemoryTokenStore, TokenStore};
+use crate::client::store::{MemoryTokenStore, Records, TokenStore};
 use crate::documents::ClientMetadata;
 use crate::fetch::DocumentFetcher;
 
@@ -55,6 +55,8 @@ pub(super) struct OAuthSettings {
     pub(super) metadata: ClientMetadata,
     pub(super) scopes: Option<ScopeSet>,
     pub(super) store: Arc<dyn TokenStore>,
+    /// The store of registrations. `None`: the same one.
+    pub(super) registrations: Option<Arc<dyn TokenStore>>,
     pub(super) fetcher: Option<DocumentFetcher>,
     pub(super) http: Option<Arc<dyn HttpClient>>,
     pub(super) allow_origin_server: bool,
@@ -77,6 +79,14 @@ pub(super) enum GrantKind {
     Exchange(Arc<dyn AssertionSource>),
     /// No grant. Only stored tokens are used.
     Stored,
+}
+
+impl OAuthSettings {
+    /// Returns the records of the stores.
+    pub(super) fn records(&self) -> Records {
+        let registrations = self.registrations.as_ref().unwrap_or(&self.store);
+        Records::new(Arc::clone(&self.store), Arc::clone(registrations))
+    }
 }
 
 impl GrantKind {
@@ -183,6 +193,7 @@ impl OAuthConfig {
                 metadata,
                 scopes: None,
                 store: Arc::new(MemoryTokenStore::new()),
+                registrations: None,
                 fetcher: None,
                 http: None,
                 allow_origin_server: true,
@@ -245,6 +256,14 @@ impl OAuthConfig {
     #[must_use]
     pub fn with_store(mut self, store: impl TokenStore + 'static) -> Self {
         self.config.store = Arc::new(store);
+        self
+    }
+
+    /// Sets a store for the registrations alone, for programs with a store for each user. All users then share one
+    /// registration at an authorization server. Default: the store of the tokens.
+    #[must_use]
+    pub fn with_registration_store(mut self, store: impl TokenStore + 'static) -> Self {
+        self.config.registrations = Some(Arc::new(store));
         self
     }
 

@@ -71,6 +71,13 @@ impl GrantClient<'_> {
                 self.remove_client(&error).await?;
                 Ok(None)
             }
+            // The registration was lost or replaced since. A login uses the current one.
+            Err(TokenRequestFailure::Rejected(Consequence::RegisterAgain, error))
+                if !self.is_configured(&client.client_id) =>
+            {
+                tracing::debug!(%error, "the authorization server no longer knows the client of a token");
+                Ok(None)
+            }
             Err(error) => Err(error.into_error()),
         }
     }
@@ -296,6 +303,13 @@ impl GrantClient<'_> {
     async fn is_registered(&self) -> Result<bool, AuthError> {
         let client = self.records.client(&self.server.metadata.issuer).await;
         Ok(client.map_err(AuthError::of)?.is_some())
+    }
+
+    /// Returns `true` if the configuration has a client, so that a login does not replace it.
+    fn is_configured(&self, client_id: &str) -> bool {
+        let mut clients = self.config.clients.iter();
+        clients.any(|client| client.client_id == client_id)
+            || self.config.document.as_deref() == Some(client_id)
     }
 
     async fn remove_client(&self, error: &AuthError) -> Result<(), AuthError> {

@@ -106,13 +106,10 @@ impl DpopSigner {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::client::MemoryTokenStore;
 
     fn signer() -> DpopSigner {
-        DpopSigner::new(Records(Arc::new(MemoryTokenStore::new())))
+        DpopSigner::new(Records::in_memory())
     }
 
     fn with_nonce(nonce: &str) -> HeaderMap {

@@ -116,9 +116,13 @@ impl Registrar<'_> {
         let mut configured = self.config.clients.iter();
         let configured = configured.find(|client| client.client_id == stored.client_id);
         let is_document = self.config.document.as_ref() == Some(&stored.client_id);
+        // The secret may have changed since. That of another authorization server is not sent to this one.
+        let of_issuer =
+            configured.filter(|client| client.issuer.as_ref() == Some(&self.server.issuer));
+        let secret = of_issuer.and_then(|client| client.secret.clone());
         let client = KnownClient {
             client_id: stored.client_id.clone(),
-            secret: stored.client_secret.clone(),
+            secret: secret.or_else(|| stored.client_secret.clone()),
             key: match configured {
                 Some(configured) => configured.key.clone(),
                 None => self.config.document_key.clone().filter(|_| is_document),

@@ -110,7 +110,7 @@ pub(super) struct RejectedRequest {
 
 impl TokenSource {
     pub(super) fn new(config: OAuthSettings, endpoint: String, fetcher: DocumentFetcher) -> Self {
-        let records = Records(Arc::clone(&config.store));
+        let records = config.records();
         Self {
             dpop_signer: DpopSigner::new(records.clone()),
             records,

@@ -162,6 +162,59 @@ async fn stored_token_is_refreshed_with_the_client_that_obtained_it() {
 }
 
 #[tokio::test]
+async fn stored_token_of_a_lost_registration_needs_a_login() {
+    let servers = FakeServers::default();
+    let store = Arc::new(MemoryTokenStore::new());
+    let oauth = servers
+        .oauth()
+        .with_store(Arc::clone(&store))
+        .with_registration_store(MemoryTokenStore::new());
+    let client = servers.client(oauth);
+    assert_eq!(client.send(call("add")).await.unwrap().status(), 200);
+    servers.revoke_all(false);
+    servers.forget_clients();
+    // After a restart, the registrations are not known.
+    let stored = OAuthConfig::from_store(Arc::clone(&store))
+        .with_registration_store(MemoryTokenStore::new());
+    let stored_client = servers.client(servers.with_test_fetcher(stored));
+    let failure = stored_client.send(call("add")).await.unwrap_err();
+    let source = std::error::Error::source(&failure).unwrap();
+    let error = source.downcast_ref::<AuthError>().unwrap();
+    assert!(error.needs_login(), "{error}");
+}
+
+#[tokio::test]
+async fn token_is_refreshed_with_the_newest_secret_for_its_authorization_server() {
+    let client = |secret: &str, issuer: &str| {
+        let client = RegisteredClient::new("by-hand").with_secret(secret);
+        client.with_issuer(issuer)
+    };
+    let servers = FakeServers::default();
+    servers.state().metadata["token_endpoint_auth_methods_supported"] =
+        json!(["client_secret_post"]);
+    let store = Arc::new(MemoryTokenStore::new());
+    let oauth = servers
+        .oauth()
+        .with_client(client("old", ISSUER))
+        .with_store(Arc::clone(&store));
+    let sent = servers.client(oauth).send(call("add")).await;
+    assert_eq!(sent.unwrap().status(), 200);
+    for (secret, issuer, expected) in [
+        ("of another", "https://other.example.com", "old"),
+        ("new", ISSUER, "new"),
+    ] {
+        servers.revoke_all(false);
+        let stored = OAuthConfig::from_store(Arc::clone(&store));
+        let stored = stored.with_client(client(secret, issuer));
+        let stored_client = servers.client(servers.with_test_fetcher(stored));
+        let sent = stored_client.send(call("add")).await;
+        assert_eq!(sent.unwrap().status(), 200);
+        let form = servers.state().forms.pop().unwrap();
+        assert_eq!(form["client_secret"], expected);
+    }
+}
+
+#[tokio::test]
 async fn client_with_an_empty_store_does_not_start_a_login() {
     let servers = FakeServers::default();
     let stored_client =

@@ -67,7 +67,10 @@ pub(crate) struct StoredToken {
 
 /// Typed access to a token store.
 #[derive(Debug, Clone)]
-pub(crate) struct Records(pub(crate) Arc<dyn TokenStore>);
+pub(crate) struct Records {
+    tokens: Arc<dyn TokenStore>,
+    registrations: Arc<dyn TokenStore>,
+}
 
 impl StoredToken {
     /// Returns `true` if the token has expired at `now`, in seconds since the Unix epoch.
@@ -87,12 +90,26 @@ impl StoredToken {
 }
 
 impl Records {
+    pub(crate) fn new(tokens: Arc<dyn TokenStore>, registrations: Arc<dyn TokenStore>) -> Self {
+        Self {
+            tokens,
+            registrations,
+        }
+    }
+
+    /// Creates records of empty stores.
+    #[cfg(test)]
+    pub(crate) fn in_memory() -> Self {
+        let store: Arc<dyn TokenStore> = Arc::new(crate::client::MemoryTokenStore::new());
+        Self::new(Arc::clone(&store), store)
+    }
+
     /// Returns the token that was stored last for a resource, and its issuer.
     pub(crate) async fn last_token(
         &self,
         resource: &str,
     ) -> Result<Option<(String, StoredToken)>, TokenStoreError> {
-        let issuer: Option<String> = self.read(&issuer_name(resource)).await?;
+        let issuer: Option<String> = read(&*self.tokens, &issuer_name(resource)).await?;
         let Some(issuer) = issuer else {
             return Ok(None);
         };
@@ -105,7 +122,7 @@ impl Records {
         &self,
         issuer: &str,
     ) -> Result<Option<StoredClient>, TokenStoreError> {
-        self.read(&client_name(issuer)).await
+        read(&*self.registrations, &client_name(issuer)).await
     }
 
     /// Stores the client registration at an authorization server.
@@ -114,11 +131,11 @@ impl Records {
         issuer: &str,
         client: &StoredClient,
     ) -> Result<(), TokenStoreError> {
-        self.write(&client_name(issuer), client).await
+        write(&*self.registrations, &client_name(issuer), client).await
     }
 
     pub(crate) async fn remove_client(&self, issuer: &str) -> Result<(), TokenStoreError> {
-        self.0.remove(&client_name(issuer)).await
+        self.registrations.remove(&client_name(issuer)).await
     }
 
     /// Binds credentials without an issuer to the first issuer that they are used with. Returns `false` if they are
@@ -130,9 +147,11 @@ impl Records {
         issuer: &str,
     ) -> Result<bool, TokenStoreError> {
         let name = format!("issuer of client {client_id} for {resource}");
-        match self.read::<String>(&name).await? {
+        match read::<String>(&*self.registrations, &name).await? {
             Some(bound) => Ok(bound == issuer),
-            None => self.write(&name, &issuer).await.map(|()| true),
+            None => write(&*self.registrations, &name, &issuer)
+                .await
+                .map(|()| true),
         }
     }
 
@@ -142,7 +161,7 @@ impl Records {
         issuer: &str,
         resource: &str,
     ) -> Result<Option<StoredToken>, TokenStoreError> {
-        self.read(&token_name(issuer, resource)).await
+        read(&*self.tokens, &token_name(issuer, resource)).await
     }
 
     /// Stores a token, and its issuer as the last one of the resource.
@@ -152,8 +171,8 @@ impl Records {
         resource: &str,
         token: &StoredToken,
     ) -> Result<(), TokenStoreError> {
-        self.write(&token_name(issuer, resource), token).await?;
-        self.write(&issuer_name(resource), &issuer).await?;
+        write(&*self.tokens, &token_name(issuer, resource), token).await?;
+        write(&*self.tokens, &issuer_name(resource), &issuer).await?;
         self.list_resource(resource, true).await
     }
 
@@ -162,20 +181,20 @@ impl Records {
         issuer: &str,
         resource: &str,
     ) -> Result<(), TokenStoreError> {
-        self.0.remove(&token_name(issuer, resource)).await?;
-        self.0.remove(&issuer_name(resource)).await?;
+        self.tokens.remove(&token_name(issuer, resource)).await?;
+        self.tokens.remove(&issuer_name(resource)).await?;
         self.list_resource(resource, false).await
     }
 
     /// Returns the MCP servers with stored tokens.
     pub(crate) async fn resources(&self) -> Result<Vec<String>, TokenStoreError> {
-        let list: Option<Vec<String>> = self.read(RESOURCES).await?;
+        let list: Option<Vec<String>> = read(&*self.tokens, RESOURCES).await?;
         Ok(list.unwrap_or_default())
     }
 
     /// Adds an MCP server to the list of servers, or removes it.
     async fn list_resource(&self, resource: &str, is_listed: bool) -> Result<(), TokenStoreError> {
-        let _lock = self.0.lock(RESOURCES).await?;
+        let _lock = self.tokens.lock(RESOURCES).await?;
         let mut list = self.resources().await?;
         if list.iter().any(|listed| listed == resource) == is_listed {
             return Ok(());
@@ -185,20 +204,22 @@ impl Records {
         } else {
             list.retain(|listed| listed != resource);
         }
-        self.write(RESOURCES, &list).await
+        write(&*self.tokens, RESOURCES, &list).await
     }
 
     /// Returns the key that tokens are bound to. Creates it if it is absent.
     pub(crate) async fn proof_key(&self) -> Result<SigningKey, AuthError> {
-        let _lock = self.0.lock(PROOF_KEY).await.map_err(AuthError::of)?;
-        let stored: Option<Secret> = self.read(PROOF_KEY).await.map_err(AuthError::of)?;
+        let _lock = self.tokens.lock(PROOF_KEY).await.map_err(AuthError::of)?;
+        let stored: Option<Secret> = read(&*self.tokens, PROOF_KEY)
+            .await
+            .map_err(AuthError::of)?;
         let stored = stored.and_then(|stored| STANDARD.decode(stored.expose()).ok());
         if let Some(key) = stored.and_then(|der| SigningKey::from_pkcs8(&der).ok()) {
             return Ok(key);
         }
         let der = SigningKey::generate()?;
         let text = Secret::new(STANDARD.encode(&der));
-        let written = self.write(PROOF_KEY, &text).await;
+        let written = write(&*self.tokens, PROOF_KEY, &text).await;
         written.map_err(AuthError::of)?;
         SigningKey::from_pkcs8(&der)
     }
@@ -209,31 +230,37 @@ impl Records {
         issuer: &str,
         resource: &str,
     ) -> Result<TokenStoreLock, TokenStoreError> {
-        self.0.lock(&token_name(issuer, resource)).await
+        self.tokens.lock(&token_name(issuer, resource)).await
     }
+}
 
-    async fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, TokenStoreError> {
-        let Some(value) = self.0.get(name).await? else {
-            return Ok(None);
-        };
-        let record = serde_json::from_str(value.expose());
-        // A record of an older version or an edited record counts as absent. Its text is not logged, because it is a
-        // secret.
-        if record.is_err() {
-            tracing::warn!(
-                name,
-                "a record of the token store is invalid and is ignored"
-            );
-        }
-        Ok(record.ok())
+async fn read<T: DeserializeOwned>(
+    store: &dyn TokenStore,
+    name: &str,
+) -> Result<Option<T>, TokenStoreError> {
+    let Some(value) = store.get(name).await? else {
+        return Ok(None);
+    };
+    let record = serde_json::from_str(value.expose());
+    // A record of an older version or an edited record counts as absent. Its text is not logged, because it is a secret.
+    if record.is_err() {
+        tracing::warn!(
+            name,
+            "a record of the token store is invalid and is ignored"
+        );
     }
+    Ok(record.ok())
+}
 
-    async fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<(), TokenStoreError> {
-        let value = serde_json::to_string(value).map_err(|error| {
-            TokenStoreError::new("cannot serialize a token record").with_source(error)
-        })?;
-        self.0.put(name, &value.into()).await
-    }
+async fn write<T: Serialize>(
+    store: &dyn TokenStore,
+    name: &str,
+    value: &T,
+) -> Result<(), TokenStoreError> {
+    let value = serde_json::to_string(value).map_err(|error| {
+        TokenStoreError::new("cannot serialize a token record").with_source(error)
+    })?;
+    store.put(name, &value.into()).await
 }
 
 // Credentials of one issuer are never sent to another, so each name includes the issuer.

@@ -1,11 +1,6 @@
 use super::*;
-use crate::client::store::MemoryTokenStore;
 
 const ISSUER: &str = "https://auth";
-
-fn records() -> Records {
-    Records(Arc::new(MemoryTokenStore::new()))
-}
 
 fn token(access_token: &str) -> StoredToken {
     StoredToken {
@@ -37,7 +32,7 @@ async fn store(records: &Records, resource: &str) {
 
 #[tokio::test]
 async fn servers_are_listed_until_their_token_is_removed() {
-    let records = records();
+    let records = Records::in_memory();
     assert!(records.resources().await.unwrap().is_empty());
     for resource in ["https://b", "https://a", "https://b"] {
         store(&records, resource).await;
@@ -58,7 +53,7 @@ async fn servers_are_listed_until_their_token_is_removed() {
 
 #[tokio::test]
 async fn concurrent_logins_are_all_listed() {
-    let records = records();
+    let records = Records::in_memory();
     let tasks: Vec<_> = (0..16)
         .map(|number| {
             let records = records.clone();
@@ -73,15 +68,19 @@ async fn concurrent_logins_are_all_listed() {
 
 #[tokio::test]
 async fn invalid_record_counts_as_absent() {
-    let records = records();
+    let records = Records::in_memory();
     let name = token_name(ISSUER, "https://a");
-    records.0.put(&name, &"{\"half\":".into()).await.unwrap();
+    records
+        .tokens
+        .put(&name, &"{\"half\":".into())
+        .await
+        .unwrap();
     assert!(records.token(ISSUER, "https://a").await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn tokens_are_separated_by_issuer() {
-    let records = records();
+    let records = Records::in_memory();
     store(&records, "https://a").await;
     let token = records.token("https://evil", "https://a").await.unwrap();
     assert!(token.is_none());
@@ -103,4 +102,25 @@ fn debug_output_contains_no_secret() {
     token.refresh_token = Some("s3cret".into());
     token.client.client_secret = Some("s3cret".into());
     assert!(!format!("{token:?}").contains("s3cret"));
+}
+
+#[tokio::test]
+async fn users_with_stores_of_their_own_share_a_registration() {
+    let registrations: Arc<dyn TokenStore> = Arc::new(crate::client::MemoryTokenStore::new());
+    let user = || {
+        let tokens = Arc::new(crate::client::MemoryTokenStore::new());
+        Records::new(tokens, Arc::clone(&registrations))
+    };
+    let (ann, bob) = (user(), user());
+    let token = token("of-ann");
+    ann.store_client(ISSUER, &token.client).await.unwrap();
+    ann.store_token(ISSUER, "https://mcp", &token)
+        .await
+        .unwrap();
+    let shared = bob.client(ISSUER).await.unwrap();
+    assert_eq!(
+        shared.map(|client| client.client_id).as_deref(),
+        Some("client")
+    );
+    assert!(bob.token(ISSUER, "https://mcp").await.unwrap().is_none());
 }
