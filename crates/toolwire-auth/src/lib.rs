@@ -53,6 +53,8 @@ mod resource;
     )
 )]
 mod rules;
+#[cfg(feature = "resource-server")]
+mod store_deadline;
 #[cfg(any(feature = "client", feature = "resource-server"))]
 mod sync;
 #[cfg(test)]

@@ -180,7 +180,7 @@ impl OAuthProxy {
     /// # Errors
     /// Returns the error of the store.
     pub async fn check_store(&self) -> Result<(), StoreError> {
-        self.state.store.store.check().await
+        self.state.store.check().await
     }
 
     /// Returns the identity provider's token for the user of a request. It is renewed if necessary.

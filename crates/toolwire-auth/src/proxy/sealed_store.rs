@@ -17,6 +17,7 @@ use toolwire_proto::request_state::{self, Binding, KeyRing};
 use crate::clock::since_epoch;
 use crate::proxy::records::{ProxyEntry, RecordDigest};
 use crate::proxy::store::{NewProxyRecord, ProxyOwner, ProxyStore};
+use crate::store_deadline::within_deadline;
 
 /// The sealed text of a record as it was read. It has to be unchanged for a replacement.
 pub(super) struct Sealed(String);
@@ -52,7 +53,7 @@ impl RecordTerms {
     }
 }
 
-/// A store that seals its records.
+/// A store that seals its records. Every call has a deadline.
 #[derive(Debug)]
 pub(super) struct SealedStore {
     pub(super) store: Arc<dyn ProxyStore>,
@@ -70,7 +71,7 @@ impl SealedStore {
         terms: RecordTerms,
     ) -> Result<(), StoreError> {
         let new = self.new_record(key, record, terms)?;
-        self.store.put(T::KIND, key, new).await
+        within_deadline(self.store.put(T::KIND, key, new)).await
     }
 
     /// Replaces a record if it is unchanged since it was read. Returns whether it was replaced.
@@ -82,7 +83,7 @@ impl SealedStore {
         terms: RecordTerms,
     ) -> Result<bool, StoreError> {
         let new = self.new_record(key, record, terms)?;
-        self.store.replace(T::KIND, key, &read.0, new).await
+        within_deadline(self.store.replace(T::KIND, key, &read.0, new)).await
     }
 
     fn new_record<T: ProxyEntry>(
@@ -112,7 +113,7 @@ impl SealedStore {
         &self,
         key: &RecordDigest,
     ) -> Result<Option<(T, Sealed)>, StoreError> {
-        let Some(sealed) = self.store.get(T::KIND, key).await? else {
+        let Some(sealed) = within_deadline(self.store.get(T::KIND, key)).await? else {
             return Ok(None);
         };
         let opened = self.open(T::KIND.as_str(), &encoded_key(key), &sealed);
@@ -124,8 +125,13 @@ impl SealedStore {
         &self,
         key: &RecordDigest,
     ) -> Result<Option<T>, StoreError> {
-        let sealed = self.store.take(T::KIND, key).await?;
+        let sealed = within_deadline(self.store.take(T::KIND, key)).await?;
         Ok(sealed.and_then(|sealed| self.open(T::KIND.as_str(), &encoded_key(key), &sealed)))
+    }
+
+    /// Checks that the store can be used now.
+    pub(super) async fn check(&self) -> Result<(), StoreError> {
+        within_deadline(self.store.check()).await
     }
 
     /// Seals a value for a purpose and binds it to a name.
@@ -193,11 +199,15 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+    use toolwire::BoxFuture;
+    use toolwire::store::contract::{Fault, Faulty};
     use toolwire_proto::request_state::StateKey;
 
     use super::*;
     use crate::proxy::records::ClientRecord;
     use crate::proxy::store::{MemoryProxyStore, ProxyRecord};
+    use crate::store_deadline::STORE_DEADLINE;
 
     fn hour() -> RecordTerms {
         RecordTerms::new(Duration::from_secs(3600))
@@ -265,6 +275,44 @@ mod tests {
         }
         let same = sealed_store(&store, 1, "https://a");
         assert!(same.get::<ClientRecord>(&key).await.unwrap().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_of_a_store_that_hangs_end_at_the_deadline() {
+        let hanging = Arc::new(Faulty::new(Arc::new(MemoryProxyStore::default())));
+        let shared: Arc<dyn ProxyStore> = hanging.clone();
+        let store = SealedStore {
+            store: shared,
+            keys: KeyRing::new(StateKey::new([1; 32])),
+            issuer: "https://a".to_owned(),
+        };
+        let (key, client) = (key_of("one"), record("visible"));
+        store.put(&key, &client, hour()).await.unwrap();
+        let (_, read) = store.read::<ClientRecord>(&key).await.unwrap().unwrap();
+        for method in ["put", "get", "take", "replace", "check"] {
+            hanging.inject(method, Fault::Hang, usize::MAX);
+        }
+        let check = async |call: BoxFuture<'_, Result<(), StoreError>>| {
+            let start = Instant::now();
+            let error = call.await.unwrap_err();
+            assert!(matches!(error, StoreError::Unknown(_)), "{error:?}");
+            assert_eq!(start.elapsed().as_secs(), STORE_DEADLINE.as_secs());
+        };
+        check(Box::pin(store.put(&key, &client, hour()))).await;
+        check(Box::pin(async {
+            store.get::<ClientRecord>(&key).await.map(drop)
+        }))
+        .await;
+        check(Box::pin(async {
+            store.take::<ClientRecord>(&key).await.map(drop)
+        }))
+        .await;
+        check(Box::pin(async {
+            let replaced = store.replace(&key, &read, &client, hour());
+            replaced.await.map(drop)
+        }))
+        .await;
+        check(Box::pin(store.check())).await;
     }
 
     #[tokio::test]

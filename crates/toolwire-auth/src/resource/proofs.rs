@@ -14,6 +14,7 @@ use crate::documents::{DpopProofClaims, Secret};
 use crate::jws::Jws;
 use crate::rules::dpop::{self, DEFAULT_PROOF_AGE, DpopProofError, ExpectedProof, MAX_CLOCK_SKEW};
 use crate::rules::signing_algorithm::SigningAlgorithm;
+use crate::store_deadline::within_deadline;
 
 const PROOF: HeaderName = HeaderName::from_static("dpop");
 
@@ -84,9 +85,7 @@ impl DpopVerifier {
         proof: &Proof,
     ) -> Result<bool, StoreError> {
         let lifetime = Duration::from_secs(DEFAULT_PROOF_AGE + MAX_CLOCK_SKEW + 1);
-        self.used
-            .mark_used(owner, &proof.fingerprint, lifetime)
-            .await
+        within_deadline(self.used.mark_used(owner, &proof.fingerprint, lifetime)).await
     }
 }
 
@@ -120,5 +119,36 @@ impl fmt::Display for DpopError {
             Self::Signature => f.write_str("the proof is not signed with its own key"),
             Self::Rejected(error) => write!(f, "{error}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+    use toolwire::store::MemoryNonceStore;
+    use toolwire::store::contract::{Fault, Faulty};
+
+    use super::*;
+    use crate::store_deadline::STORE_DEADLINE;
+
+    #[tokio::test(start_paused = true)]
+    async fn proof_is_not_accepted_while_the_store_hangs() {
+        let used = Arc::new(Faulty::new(Arc::new(MemoryNonceStore::default())));
+        used.inject("mark_used", Fault::Hang, 1);
+        let verifier = DpopVerifier {
+            origin: "https://mcp.example.com".to_owned(),
+            resource: "https://mcp.example.com/mcp".to_owned(),
+            used,
+        };
+        let proof = Proof {
+            key: "key".to_owned(),
+            fingerprint: [1; 32],
+        };
+        let owner = Principal::anonymous();
+        let start = Instant::now();
+        let error = verifier.mark_used(&owner, &proof).await.unwrap_err();
+        assert!(matches!(error, StoreError::Unknown(_)), "{error:?}");
+        assert_eq!(start.elapsed().as_secs(), STORE_DEADLINE.as_secs());
+        assert!(verifier.mark_used(&owner, &proof).await.unwrap());
     }
 }

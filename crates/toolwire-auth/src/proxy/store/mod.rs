@@ -4,6 +4,7 @@
 //! any request. [`contract`] contains the tests that an implementation has to pass.
 
 pub mod contract;
+mod faulty;
 mod memory;
 mod record;
 

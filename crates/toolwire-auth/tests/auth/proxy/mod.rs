@@ -14,6 +14,7 @@ mod fixture;
 mod limits;
 mod login;
 mod nodes;
+mod outages;
 mod provider;
 mod redirects;
 mod refresh_tokens;

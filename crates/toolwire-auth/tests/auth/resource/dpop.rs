@@ -334,3 +334,31 @@ async fn failing_nonce_store_returns_503() {
     assert_eq!(response.status(), 503);
     assert_eq!(fixture.server.runs(), 0);
 }
+
+/// A store that counts its calls.
+#[derive(Debug, Clone, Default)]
+struct CountingStore(std::sync::Arc<std::sync::atomic::AtomicUsize>);
+
+impl toolwire::store::NonceStore for CountingStore {
+    fn mark_used<'a>(
+        &'a self,
+        _: &'a toolwire::Principal,
+        _: &'a [u8; 32],
+        _: std::time::Duration,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Box::pin(async { Ok(true) })
+    }
+}
+
+#[tokio::test]
+async fn request_with_a_proof_takes_one_call_of_the_store() {
+    let store = CountingStore::default();
+    let fixture = DpopFixture::with(|config| config.with_nonce_store(store.clone())).await;
+    let token = fixture.bound_token();
+    for calls in 1..=3 {
+        let response = fixture.send(&token, &fixture.valid_proof(&token)).await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(store.0.load(std::sync::atomic::Ordering::SeqCst), calls);
+    }
+}
