@@ -144,6 +144,11 @@ impl ProxyState {
         renewed.map_err(|error| GrantError::Unavailable(Box::new(error)))?
     }
 
+    /// Returns `true` if a grant has to be renewed, or its user admitted again, before its refresh token is used.
+    fn has_steps_before_refresh(&self, grant: &GrantRecord) -> bool {
+        self.user_filter.is_some() || renewal::is_due(grant)
+    }
+
     /// Renews the token of the identity provider if necessary, and checks that the user is still admitted.
     async fn renew_and_readmit(self: &Arc<Self>, key: RecordDigest) -> Result<(), GrantError> {
         let grant = self.renewed_grant(key).await?;

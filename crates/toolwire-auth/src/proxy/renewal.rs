@@ -195,6 +195,11 @@ fn is_renewed_by(grant: &GrantRecord, id: &RecordDigest) -> bool {
     renewal.is_some_and(|renewal| renewal.id == *id)
 }
 
+/// Returns `true` if the access token of the identity provider expires soon and can be renewed.
+pub(super) fn is_due(grant: &GrantRecord) -> bool {
+    refresh_token_if_due(&grant.upstream).is_some()
+}
+
 /// Returns the refresh token for a renewal, if the access token expires soon.
 fn refresh_token_if_due(upstream: &UpstreamTokens) -> Option<&Secret> {
     let soon = now().saturating_add(RENEWAL_MARGIN);

@@ -11,7 +11,7 @@ use toolwire_proto::scopes::ScopeSet;
 use crate::documents::{Secret, TokenResponse};
 use crate::proxy::ProxyState;
 use crate::proxy::authorize::form_of;
-use crate::proxy::clients::ClientAuthError;
+use crate::proxy::clients::{AuthenticatedClient, ClientAuthError};
 use crate::proxy::grants::{Issued, Redemption, now};
 use crate::proxy::renewal::GrantError;
 use crate::proxy::responses::{self, ProxyResponse};
@@ -76,7 +76,7 @@ async fn issue(
     proxy: &Arc<ProxyState>,
     request: &Request<Bytes>,
 ) -> Result<TokenResponse, TokenEndpointError> {
-    let (client_id, form) = authenticate_client(proxy, request).await?;
+    let (client, form) = authenticate_client(proxy, request).await?;
     let issued = match GrantRequest::read(&form, &proxy.resource)? {
         GrantRequest::AuthorizationCode {
             code,
@@ -84,7 +84,7 @@ async fn issue(
             code_verifier,
         } => {
             let redemption = Redemption {
-                client_id: &client_id,
+                client_id: &client.id,
                 code: &code,
                 redirect_uri: &redirect_uri,
                 verifier: &code_verifier,
@@ -93,13 +93,13 @@ async fn issue(
             redeemed.await?.ok_or(TokenRequestError::InvalidGrant)?
         }
         GrantRequest::RefreshToken { token, scope } => {
-            refresh(proxy, &client_id, &token, scope.as_deref()).await?
+            refresh(proxy, &client.id, &token, scope.as_deref()).await?
         }
     };
     // The grant is already consumed, so the client gets its tokens even if this fails.
     let marked = proxy
         .clients
-        .mark_used(&proxy.store, &client_id, issued.principal);
+        .mark_used(&proxy.store, client, issued.principal);
     if let Err(error) = marked.await {
         tracing::warn!(%error, "the registration of a client cannot be prolonged");
     }
@@ -110,14 +110,14 @@ async fn issue(
 async fn authenticate_client(
     proxy: &ProxyState,
     request: &Request<Bytes>,
-) -> Result<(String, Parameters), TokenEndpointError> {
+) -> Result<(AuthenticatedClient, Parameters), TokenEndpointError> {
     let form = form_of(request).ok_or(TokenRequestError::InvalidRequest)?;
     let headers = request.headers().get_all(AUTHORIZATION).iter();
     let headers: Result<Vec<_>, _> = headers.map(HeaderValue::to_str).collect();
     let headers = headers.map_err(|_| TokenRequestError::InvalidClient)?;
     let presented = PresentedClient::read(&headers, &form)?;
-    let client_id = proxy.clients.authenticate(&proxy.store, presented).await?;
-    Ok((client_id, form))
+    let client = proxy.clients.authenticate(&proxy.store, presented).await?;
+    Ok((client, form))
 }
 
 /// Uses a refresh token (OAuth 2.1, section 4.3.1).
@@ -130,13 +130,18 @@ async fn refresh(
     let rejected = TokenEndpointError::Rejected(TokenRequestError::InvalidGrant);
     let (grants, store) = (&proxy.grants, &proxy.store);
     let refreshable = grants.refreshable(store, client_id, token, now());
-    let Some((key, grant)) = refreshable.await? else {
+    let Some((key, grant, read)) = refreshable.await? else {
         return Err(rejected);
     };
     let scopes = narrowed_scopes(&grant.scopes, scope)?;
-    // Steps that can fail temporarily run first, because the token is consumed afterwards.
-    proxy.renew_and_readmit(key).await?;
-    let issued = grants.refresh(store, client_id, token, &scopes, now());
+    let unchanged = if proxy.has_steps_before_refresh(&grant) {
+        // Steps that can fail temporarily run first, because the token is consumed afterwards.
+        proxy.renew_and_readmit(key).await?;
+        None
+    } else {
+        Some((grant, read))
+    };
+    let issued = grants.refresh(store, client_id, token, &scopes, now(), unchanged);
     issued.await?.ok_or(rejected)
 }
 
@@ -168,11 +173,11 @@ async fn revoke_presented(
     proxy: &ProxyState,
     request: &Request<Bytes>,
 ) -> Result<(), TokenEndpointError> {
-    let (client_id, form) = authenticate_client(proxy, request).await?;
+    let (client, form) = authenticate_client(proxy, request).await?;
     let token = form.single("token").ok().flatten();
     let token = Secret::from(token.ok_or(TokenRequestError::InvalidRequest)?);
     let revocation = proxy
         .grants
-        .revoke_token(&proxy.store, &client_id, &token, now());
+        .revoke_token(&proxy.store, &client.id, &token, now());
     Ok(revocation.await?)
 }

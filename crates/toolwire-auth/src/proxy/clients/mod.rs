@@ -10,7 +10,7 @@ use crate::documents::{ClientRegistration, Secret};
 use crate::fetch::DocumentFetcher;
 use crate::proxy::documents::Documents;
 use crate::proxy::records::{ClientRecord, RecordDigest};
-use crate::proxy::sealed_store::{RecordTerms, SealedStore, key_of, random};
+use crate::proxy::sealed_store::{RecordTerms, Sealed, SealedStore, key_of, random};
 use crate::proxy::store::{OwnerLimit, ProxyOwner};
 use crate::rules::authorization_server::registration::AcceptedRegistration;
 use crate::rules::authorization_server::source::Source;
@@ -33,6 +33,13 @@ pub(super) struct Clients {
     documents: Documents,
     /// The time during which a used client is not evicted: the maximum duration of a login.
     used_protection: Duration,
+}
+
+/// A client that has authenticated.
+pub(super) struct AuthenticatedClient {
+    pub(super) id: String,
+    /// Its registration as it was read. `None` if a metadata document describes the client.
+    registration: Option<(ClientRecord, Sealed)>,
 }
 
 /// The reason why a client is unavailable.
@@ -97,12 +104,12 @@ impl Clients {
         Ok(accepted.response(&client_id, secret, since_epoch().as_secs()))
     }
 
-    /// Authenticates a client. Returns its id.
+    /// Authenticates a client.
     pub(super) async fn authenticate(
         &self,
         store: &SealedStore,
         presented: PresentedClient,
-    ) -> Result<String, ClientAuthError> {
+    ) -> Result<AuthenticatedClient, ClientAuthError> {
         let PresentedClient {
             client_id, secret, ..
         } = presented;
@@ -110,19 +117,25 @@ impl Clients {
         // Clients with a metadata document are public, because a public document contains no secret.
         if check_client_id_url(&client_id).is_ok() {
             return match secret {
-                None => Ok(client_id),
+                None => Ok(AuthenticatedClient {
+                    id: client_id,
+                    registration: None,
+                }),
                 Some(_) => Err(rejected),
             };
         }
         let key = key_of(&client_id);
-        let Some(client) = store.get::<ClientRecord>(&key).await? else {
+        let Some((client, read)) = store.read::<ClientRecord>(&key).await? else {
             return Err(rejected);
         };
         // Digests are compared, so that the duration does not reveal the secret.
         if client.secret != secret.map(|secret| key_of(secret.expose())) {
             return Err(rejected);
         }
-        Ok(client_id)
+        Ok(AuthenticatedClient {
+            id: client_id,
+            registration: Some((client, read)),
+        })
     }
 
     /// Prolongs the registration of a client that received a token. With the first token, the user of that token
@@ -130,14 +143,11 @@ impl Clients {
     pub(super) async fn mark_used(
         &self,
         store: &SealedStore,
-        client_id: &str,
+        client: AuthenticatedClient,
         principal: RecordDigest,
     ) -> Result<(), StoreError> {
-        if check_client_id_url(client_id).is_ok() {
-            return Ok(());
-        }
-        let key = key_of(client_id);
-        let Some((mut client, read)) = store.read::<ClientRecord>(&key).await? else {
+        let key = key_of(&client.id);
+        let Some((mut client, read)) = client.registration else {
             return Ok(());
         };
         let user = *client.first_user.get_or_insert(principal);

@@ -33,6 +33,15 @@ async fn register(
     Ok(registered.client_id)
 }
 
+/// Marks a client as used by this user, as if it had authenticated.
+async fn mark_used(clients: &Clients, store: &SealedStore, id: &str, user: RecordDigest) {
+    let client = AuthenticatedClient {
+        id: id.to_owned(),
+        registration: store.read(&key_of(id)).await.unwrap(),
+    };
+    clients.mark_used(store, client, user).await.unwrap();
+}
+
 async fn is_known(clients: &Clients, store: &SealedStore, id: &str) -> bool {
     clients.find(store, id, None).await.is_ok()
 }
@@ -45,7 +54,7 @@ async fn used_registrations_are_retained_longer() {
     assert_ne!(unused, used);
     tokio::time::advance(UNUSED_TTL - Duration::from_millis(1)).await;
     assert!(is_known(&clients, &store, &unused).await);
-    clients.mark_used(&store, &used, [1; 32]).await.unwrap();
+    mark_used(&clients, &store, &used, [1; 32]).await;
     tokio::time::advance(Duration::from_millis(1)).await;
     assert!(!is_known(&clients, &store, &unused).await);
     assert!(is_known(&clients, &store, &used).await);
@@ -57,7 +66,7 @@ async fn used_registrations_are_retained_longer() {
 async fn full_table_rejects_registrations_until_one_is_old_and_unused() {
     let (clients, store) = (clients(), store(2));
     let used = register(&clients, &store, None).await.unwrap();
-    clients.mark_used(&store, &used, [1; 32]).await.unwrap();
+    mark_used(&clients, &store, &used, [1; 32]).await;
     let unused = register(&clients, &store, None).await.unwrap();
     tokio::time::advance(PROTECTED_TIME - Duration::from_millis(1)).await;
     let rejected = register(&clients, &store, None).await;
@@ -68,7 +77,7 @@ async fn full_table_rejects_registrations_until_one_is_old_and_unused() {
     assert!(!is_known(&clients, &store, &unused).await);
     // A used client is evicted only after all logins through it have ended.
     tokio::time::advance(PROTECTED_TIME).await;
-    clients.mark_used(&store, &next, [1; 32]).await.unwrap();
+    mark_used(&clients, &store, &next, [1; 32]).await;
     let rejected = register(&clients, &store, None).await;
     assert!(matches!(rejected, Err(StoreError::Full)));
     tokio::time::advance(LOGIN_TTL - PROTECTED_TIME).await;
@@ -83,7 +92,7 @@ async fn source_removes_unused_registrations_of_its_own_only() {
     let source = |key| Some(ProxyOwner::new([key; 32], 3, OwnerLimit::RemoveFirst));
     let honest = register(&clients, &store, source(2)).await.unwrap();
     let used = register(&clients, &store, source(1)).await.unwrap();
-    clients.mark_used(&store, &used, [9; 32]).await.unwrap();
+    mark_used(&clients, &store, &used, [9; 32]).await;
     let first = register(&clients, &store, source(1)).await.unwrap();
     for _ in 0..3 {
         register(&clients, &store, source(1)).await.unwrap();
@@ -99,12 +108,12 @@ async fn user_of_many_clients_removes_those_it_was_the_first_to_use() {
     let (clients, store) = (clients(), store(100));
     let (attacker, other) = ([1; 32], [2; 32]);
     let shared = register(&clients, &store, None).await.unwrap();
-    clients.mark_used(&store, &shared, other).await.unwrap();
-    clients.mark_used(&store, &shared, attacker).await.unwrap();
+    mark_used(&clients, &store, &shared, other).await;
+    mark_used(&clients, &store, &shared, attacker).await;
     let mut own = Vec::new();
     for _ in 0..=MAX_CLIENTS_OF_USER {
         let id = register(&clients, &store, None).await.unwrap();
-        clients.mark_used(&store, &id, attacker).await.unwrap();
+        mark_used(&clients, &store, &id, attacker).await;
         own.push(id);
     }
     let (first, rest) = own.split_first().unwrap();

@@ -169,30 +169,32 @@ impl GrantStore {
             && pkce::verify(verifier, &code.code_challenge, Some(pkce::METHOD)).is_ok()
     }
 
-    /// Returns the grant of a refresh token that would be accepted now, and its key. Reuse of a token after the grace
-    /// period ends its grant.
+    /// Returns the grant of a refresh token that would be accepted now: its key, and the grant as it was read. Reuse of a
+    /// token after the grace period ends its grant.
     pub(super) async fn refreshable(
         &self,
         store: &SealedStore,
         client_id: &str,
         token: &Secret,
         now: u64,
-    ) -> Result<Option<(RecordDigest, GrantRecord)>, StoreError> {
+    ) -> Result<Option<(RecordDigest, GrantRecord, Sealed)>, StoreError> {
         let Some(key) = TokenFamily::of(TokenKind::Refresh, token).map(TokenFamily::grant) else {
             return Ok(None);
         };
-        let grant = store.get::<GrantRecord>(&key).await?;
-        let Some(grant) = grant.filter(|grant| self.is_for(grant, client_id)) else {
+        let read = store.read::<GrantRecord>(&key).await?;
+        let Some((grant, read)) = read.filter(|(grant, _)| self.is_for(grant, client_id)) else {
             return Ok(None);
         };
         match self.classify(&grant, token, now) {
-            Presented::Current | Presented::Repeated => Ok(Some((key, grant))),
+            Presented::Current | Presented::Repeated => Ok(Some((key, grant, read))),
             Presented::Reused => self.end_reused(store, &key).await.map(|()| None),
         }
     }
 
     /// Uses a refresh token: issues an access token and the next refresh token. Within the grace period, reuse issues
     /// the same refresh token again. Returns `None` if the token is invalid or the grant is absent.
+    ///
+    /// `unchanged` is the grant if it was read before. It is read again if it has changed since.
     pub(super) async fn refresh(
         &self,
         store: &SealedStore,
@@ -200,13 +202,17 @@ impl GrantStore {
         token: &Secret,
         scopes: &str,
         now: u64,
+        mut unchanged: Option<(GrantRecord, Sealed)>,
     ) -> Result<Option<Issued>, StoreError> {
         let Some(family) = TokenFamily::of(TokenKind::Refresh, token) else {
             return Ok(None);
         };
         let key = family.grant();
         for _ in 0..ATTEMPTS {
-            let read = store.read::<GrantRecord>(&key).await?;
+            let read = match unchanged.take() {
+                Some(read) => Some(read),
+                None => store.read::<GrantRecord>(&key).await?,
+            };
             let Some((mut grant, read)) = read.filter(|(grant, _)| self.is_for(grant, client_id))
             else {
                 return Ok(None);

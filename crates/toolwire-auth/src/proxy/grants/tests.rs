@@ -94,7 +94,7 @@ impl Node {
     async fn refresh(&self, token: &Secret) -> Option<TokenResponse> {
         let refreshed = self
             .grants
-            .refresh(&self.store, CLIENT, token, "read", self.now);
+            .refresh(&self.store, CLIENT, token, "read", self.now, None);
         refreshed.await.unwrap().map(|issued| issued.response)
     }
 
@@ -286,7 +286,7 @@ async fn other_client_can_neither_use_nor_end_a_grant() {
     node.refresh(token).await.unwrap();
     let refreshed = node
         .grants
-        .refresh(&node.store, "other", token, "read", node.now);
+        .refresh(&node.store, "other", token, "read", node.now, None);
     assert!(refreshed.await.unwrap().is_none());
     assert!(node.is_valid(&first.access_token).await);
     assert!(node.refresh(token).await.is_some());
@@ -338,6 +338,27 @@ async fn number_of_grants_of_a_user_is_limited() {
     assert!(!node.is_valid(&issued[0].access_token).await);
     assert!(node.refresh(refresh_token(&issued[0])).await.is_none());
     for tokens in issued.iter().skip(1).chain([&other]) {
+        assert!(node.is_valid(&tokens.access_token).await);
+    }
+}
+
+#[tokio::test]
+async fn grant_that_changed_since_it_was_read_is_read_again() {
+    let node = Node::new();
+    let first = node.log_in("ann").await;
+    let token = refresh_token(&first);
+    let refreshable = node
+        .grants
+        .refreshable(&node.store, CLIENT, token, node.now);
+    let (_, grant, read) = refreshable.await.unwrap().unwrap();
+    let next = node.refresh(token).await.unwrap();
+    let outdated = Some((grant, read));
+    let refreshed = node
+        .grants
+        .refresh(&node.store, CLIENT, token, "read", node.now, outdated);
+    let again = refreshed.await.unwrap().unwrap().response;
+    assert_eq!(refresh_token(&again), refresh_token(&next));
+    for tokens in [&first, &next, &again] {
         assert!(node.is_valid(&tokens.access_token).await);
     }
 }
