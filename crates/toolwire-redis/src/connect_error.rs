@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use toolwire::store::StoreError;
+
 /// Why [`Redis::connect`](crate::Redis::connect) failed. The text names the problem and the remedy.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -13,6 +15,8 @@ pub enum ConnectError {
     InvalidUrl(Box<dyn StdError + Send + Sync>),
     /// The engine cannot be reached, or rejects the user or a command that the stores need.
     Unavailable(Box<dyn StdError + Send + Sync>),
+    /// Published messages do not arrive, so nodes cannot hear each other.
+    NoMessages(Box<dyn StdError + Send + Sync>),
     /// The certificate of the engine is not accepted.
     Certificate(Box<dyn StdError + Send + Sync>),
     /// The engine is too old.
@@ -43,6 +47,13 @@ impl ConnectError {
         Self::unavailable(error)
     }
 
+    pub(crate) fn no_messages(error: StoreError) -> Self {
+        Self::NoMessages(match error {
+            StoreError::Unavailable(source) | StoreError::Unknown(source) => source,
+            error => Box::new(error),
+        })
+    }
+
     pub(crate) fn unavailable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Unavailable(source.into())
     }
@@ -66,6 +77,11 @@ impl fmt::Display for ConnectError {
                  pass the root certificate of the engine if the system does not have it"
             ),
             Self::Unavailable(error) => write!(f, "the engine cannot be used: {error}"),
+            Self::NoMessages(error) => write!(
+                f,
+                "published messages do not arrive, so nodes cannot hear each other: {error}; permit the user `+@pubsub` and \
+                 the channels `&tw:<service>:*`"
+            ),
             Self::TooOld { version } => write!(
                 f,
                 "the engine has version {version}: Redis 7.0 or newer, or Valkey, is needed"
@@ -85,9 +101,10 @@ impl fmt::Display for ConnectError {
 impl StdError for ConnectError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            Self::InvalidUrl(error) | Self::Unavailable(error) | Self::Certificate(error) => {
-                Some(&**error)
-            }
+            Self::InvalidUrl(error)
+            | Self::Unavailable(error)
+            | Self::NoMessages(error)
+            | Self::Certificate(error) => Some(&**error),
             Self::InvalidService(_)
             | Self::TooOld { .. }
             | Self::Replica

@@ -38,7 +38,7 @@
 //! # Engine
 //!
 //! Redis 7.0 or newer, or Valkey. [`Redis::connect`] checks the version, that the engine evicts nothing
-//! (`maxmemory-policy noeviction`) and that it is not a replica, and fails with the remedy.
+//! (`maxmemory-policy noeviction`), that it is not a replica, and that published messages arrive. It fails with the remedy.
 //!
 //! # Outages
 //!
@@ -150,6 +150,8 @@ impl Redis {
             &keys,
             &options,
         )?;
+        let is_heard = subscriber.check().await;
+        is_heard.map_err(ConnectError::no_messages)?;
         Ok(Self {
             connection,
             subscriber,

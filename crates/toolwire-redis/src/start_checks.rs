@@ -7,6 +7,7 @@ use redis::{FromRedisValue as _, Script, Value, cmd};
 use crate::connection::{Connection, Repeat};
 use crate::engine_warning::EngineWarning;
 use crate::keys::Keys;
+use crate::node_comparison::check_other_nodes;
 use crate::random_id::random_id;
 use crate::{ConnectError, RedisOptions};
 
@@ -15,9 +16,6 @@ const OLDEST_MAJOR_VERSION: u32 = 7;
 
 /// The largest difference between the clocks of this node and of the engine that is not reported.
 const CLOCK_DIFFERENCE_MS: u64 = 2000;
-
-/// The format of the keys of this version. A change of the key layout increases it.
-const KEY_FORMAT: &str = "1";
 
 /// Checks the engine. Returns an error if it cannot be used, and what is risky.
 pub(crate) async fn check(
@@ -155,43 +153,6 @@ fn clock_warning(difference_ms: u64) -> Option<EngineWarning> {
             "synchronize both with NTP",
         )
     })
-}
-
-/// Compares the key layout and the sealing keys with those of the node that started last.
-async fn check_other_nodes(
-    connection: &Connection,
-    keys: &Keys,
-    options: &RedisOptions,
-) -> Result<Vec<EngineWarning>, ConnectError> {
-    let (key, sealing) = (keys.nodes(), options.sealing.as_ref());
-    let sample = sealing.map(|sealing| sealing.seal(&key, &[])).transpose();
-    let sample = sample.map_err(ConnectError::unavailable)?;
-    let script = Script::new(include_str!("scripts/compare_nodes.lua"));
-    let mut invocation = script.prepare_invoke();
-    invocation.key(&key).arg(KEY_FORMAT);
-    invocation.arg(sample.unwrap_or_default());
-    let (format, other_sample): (Option<String>, Option<String>) = connection
-        .send(&invocation, Repeat::Harmless)
-        .await
-        .map_err(ConnectError::unavailable)?;
-    let mut warnings = Vec::new();
-    if format.is_some_and(|format| format != KEY_FORMAT) {
-        warnings.push(EngineWarning::new(
-            "another version of toolwire-redis uses this service name with other keys, so its records are not found",
-            "use one version on all nodes, or another service name",
-        ));
-    }
-    let can_open = |sample: &String| match sealing {
-        Some(sealing) => sealing.open(&key, sample.as_bytes()).is_some(),
-        None => sample.is_empty(),
-    };
-    if other_sample.is_some_and(|sample| !can_open(&sample)) {
-        warnings.push(EngineWarning::new(
-            "the node that started last seals with another key or not at all, so the nodes cannot read each other's records",
-            "pass the same keys to `with_sealing` on all nodes",
-        ));
-    }
-    Ok(warnings)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod cluster;
 mod engine_connection;
 mod engine_url;
 mod fault;
+mod reconnects;
 mod request;
 mod target;
 
@@ -17,17 +18,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use redis::{FromRedisValue, RedisError};
+use redis::{ErrorKind, FromRedisValue, RedisError};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use toolwire::store::StoreError;
 
 use crate::call_observer::{CallObserver, outcome_name};
-use crate::counters::{CountedStore, LiveCounters};
+use crate::counters::{CountedEvent, CountedStore, LiveCounters};
 use crate::{ConnectError, RedisOptions};
 pub(crate) use backoff::Backoff;
 use engine_connection::EngineConnection;
 use fault::Fault;
+pub(crate) use fault::ReportedOnce;
+pub(crate) use reconnects::Reconnects;
 pub(crate) use request::{Repeat, Request};
 pub(crate) use target::Target;
 
@@ -54,6 +57,8 @@ struct SharedConnection {
     max_in_flight: usize,
     counters: LiveCounters,
     observer: Option<CallObserver>,
+    /// Faults of the configuration, since the last connection was opened.
+    misconfiguration: ReportedOnce,
 }
 
 #[derive(Clone)]
@@ -91,6 +96,7 @@ impl Connection {
                 max_in_flight: options.commands_in_flight,
                 counters: LiveCounters::default(),
                 observer: options.observer.clone(),
+                misconfiguration: ReportedOnce::default(),
             }),
             store: CountedStore::Other,
         })
@@ -106,6 +112,10 @@ impl Connection {
 
     pub(crate) fn counters(&self) -> &LiveCounters {
         &self.shared.counters
+    }
+
+    pub(crate) fn count_event(&self, event: CountedEvent) {
+        self.shared.counters.count_event(event);
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -150,10 +160,19 @@ impl Connection {
         if let Err(fault) = &response
             && repeat.permits(fault)
         {
-            response = self.attempt(&request).await;
+            response = match self.attempt(&request).await {
+                // The first execution may have had an effect, whatever prevented the second one.
+                Err(repeated) if repeated.is_unexecuted() => response,
+                repeated => repeated,
+            };
         }
         let value = response.map_err(StoreError::from)?;
         T::from_redis_value(value).map_err(StoreError::unavailable)
+    }
+
+    /// Returns the connections that replace the current one.
+    pub(crate) fn reconnects(&self) -> Reconnects {
+        Reconnects::new(self)
     }
 
     /// Checks that the engine responds.
@@ -198,6 +217,11 @@ impl Connection {
             Fault::Timeout(_) if self.is_current(number) => {
                 let timeouts = self.shared.timeouts.fetch_add(1, Ordering::Relaxed) + 1;
                 timeouts >= TIMEOUTS_UNTIL_LOST
+            }
+            Fault::Misconfigured(error) => {
+                let reported = &self.shared.misconfiguration;
+                reported.report(error, "a command of a store fails");
+                false
             }
             Fault::Timeout(_) | Fault::Disconnected | Fault::Full | Fault::Rejected(_) => false,
         };
@@ -244,18 +268,20 @@ async fn connect_again(connection: Connection, number: u64) {
         let Some(current) = shared.upgrade() else {
             return;
         };
-        match connect_and_ping(&current).await {
+        match connect_and_check(&current).await {
             Ok(connection) => {
                 tracing::info!("connected to the engine again");
                 current.counters.reconnects.fetch_add(1, Ordering::Relaxed);
                 current.timeouts.store(0, Ordering::Relaxed);
+                current.misconfiguration.reset();
                 current
                     .state
                     .send_replace(State::Connected { connection, number });
                 return;
             }
             Err(error) => {
-                tracing::debug!(%error, "the engine is still away");
+                let consequence = "the engine cannot be used yet";
+                current.misconfiguration.report(&error, consequence);
                 current.state.send_replace(State::Down);
             }
         }
@@ -264,13 +290,23 @@ async fn connect_again(connection: Connection, number: u64) {
     }
 }
 
-/// Opens a connection on which the engine responds. An engine that is stopped or loads its data accepts connections,
-/// too.
-async fn connect_and_ping(shared: &SharedConnection) -> Result<EngineConnection, RedisError> {
+/// Opens a connection on which the engine responds and accepts writes. An engine that is stopped or loads its data accepts
+/// connections, too. A former primary responds, but rejects writes. In a cluster, requests follow the primaries.
+async fn connect_and_check(shared: &SharedConnection) -> Result<EngineConnection, RedisError> {
     let mut connection = shared.target.connect().await?;
-    connection
-        .send(&Request::Command(&redis::cmd("PING")))
-        .await?;
+    // An engine that loads its data rejects it, but not `INFO`.
+    let ping = redis::cmd("PING");
+    connection.send(&Request::Command(&ping)).await?;
+    if shared.target.is_cluster() {
+        return Ok(connection);
+    }
+    let mut info = redis::cmd("INFO");
+    info.arg("replication");
+    let info = connection.send(&Request::Command(&info)).await?;
+    if String::from_redis_value(info)?.contains("role:slave") {
+        let rejected = (ErrorKind::Client, "the engine is a replica");
+        return Err(rejected.into());
+    }
     Ok(connection)
 }
 

@@ -76,7 +76,9 @@ impl Repeat {
     pub(crate) fn permits(self, fault: &Fault) -> bool {
         match fault {
             Fault::Lost(_) | Fault::Timeout(_) => self == Self::Harmless,
-            Fault::Disconnected | Fault::Full | Fault::Rejected(_) => false,
+            Fault::Disconnected | Fault::Full | Fault::Misconfigured(_) | Fault::Rejected(_) => {
+                false
+            }
         }
     }
 }

@@ -40,9 +40,14 @@ impl Target {
         Ok(target)
     }
 
+    /// Returns `true` if the engine is a cluster.
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.url.topology == Topology::Cluster
+    }
+
     /// Opens a connection for commands.
     pub(crate) async fn connect(&self) -> RedisResult<EngineConnection> {
-        if self.url.topology == Topology::Cluster {
+        if self.is_cluster() {
             let connection = self.cluster()?.get_async_connection().await?;
             return Ok(EngineConnection::Cluster(connection));
         }
@@ -66,13 +71,25 @@ impl Target {
             .await
     }
 
+    /// Returns the number of nodes that a subscriber can connect to.
+    pub(crate) fn subscriber_nodes(&self) -> usize {
+        match &self.url.topology {
+            Topology::Cluster => self.url.servers().len().max(1),
+            Topology::Server | Topology::Sentinel { .. } => 1,
+        }
+    }
+
+    /// Lets the next subscriber connect to another node of a cluster.
+    pub(crate) fn skip_node(&self) {
+        self.next_node.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Returns the URL of the server to connect to.
     async fn server(&self) -> RedisResult<String> {
         match &self.url.topology {
             Topology::Server => Ok(self.url.first_server()),
             Topology::Cluster => {
-                // After a failed attempt, the next one tries another node.
-                let number = self.next_node.fetch_add(1, Ordering::Relaxed);
+                let number = self.next_node.load(Ordering::Relaxed);
                 let servers = self.url.servers();
                 let server = servers.get(number % servers.len().max(1));
                 Ok(server.cloned().unwrap_or_default())
