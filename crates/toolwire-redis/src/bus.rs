@@ -1,5 +1,6 @@
 //! The bus between nodes.
 
+use std::any::Any;
 use std::pin::Pin;
 
 use tokio::sync::broadcast;
@@ -27,6 +28,11 @@ impl RedisBus {
             subscriber,
         }
     }
+
+    /// Returns `true` if a script of a store with this subscriber can publish messages of this bus.
+    pub(crate) fn can_publish_in_scripts_of(&self, subscriber: &Subscriber) -> bool {
+        self.subscriber.can_publish_in_scripts_of(subscriber)
+    }
 }
 
 impl Bus for RedisBus {
@@ -48,6 +54,10 @@ impl Bus for RedisBus {
             });
             Ok(subscription)
         })
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn check(&self) -> StoreFuture<'_, ()> {

@@ -2,40 +2,44 @@
 //!
 //! The engine delivers published messages at most once, and does not say when it loses some. So every node numbers what
 //! it publishes, and publishes a heartbeat with its last number each second. A missing number, and a new connection,
-//! mean that messages were lost. A node that does not hear even its own heartbeat replaces the connection.
+//! mean that messages were lost. A node that does not hear its own heartbeats replaces the connection.
 
+mod publication;
 mod received;
+mod stay_connected;
 mod waiters;
+mod waiting_messages;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{PushInfo, PushKind, RedisResult, Value, cmd};
-use tokio::sync::{Mutex as AsyncMutex, Notify, broadcast, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard, Notify, broadcast, watch};
+use tokio::time::timeout;
 use toolwire::store::{BusMessage, StoreError};
 
-use crate::connection::{Backoff, Connection, Repeat, Target};
+use crate::connection::{Connection, Repeat, Target};
 use crate::keys::Keys;
 use crate::random_id::random_id;
 use crate::sealing::Sealing;
+use crate::sync::lock;
 use crate::{ConnectError, RedisOptions};
+pub(crate) use publication::Publication;
 pub(crate) use received::{BusCounters, WaitingDelivery};
 use received::{Envelope, ReceivedMessages};
+use stay_connected::stay_connected;
 pub(crate) use waiters::Waiter;
 use waiters::Waiters;
 
 /// The time between two heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// The silence after which the connection is replaced.
-const LONGEST_SILENCE: Duration = Duration::from_secs(3);
-
-/// The time between two looks whether a message has arrived.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// The number of heartbeats of this node in a row that are published, but not heard. Then the connection is replaced.
+const UNHEARD_HEARTBEATS: u32 = 3;
 
 /// The connection on which this node hears the others. Clones share it. It is opened when it is first used.
 #[derive(Clone)]
@@ -56,6 +60,8 @@ struct SharedSubscriber {
     node: String,
     /// The number of the last published message. Locked while a message is sent, so that messages arrive in order.
     published: AsyncMutex<u64>,
+    /// The messages that wait until the last publication has ended.
+    waiting: WaitingMessages,
     /// The number of messages that were published.
     sent: AtomicU64,
     received: Mutex<ReceivedMessages>,
@@ -81,10 +87,11 @@ impl Subscriber {
                 wake_channel: keys.wake_channel(),
                 sealing: options.sealing.clone(),
                 node_channel: keys.node_channel(&node),
-                node,
                 published: AsyncMutex::new(0),
+                waiting: WaitingMessages::default(),
                 sent: AtomicU64::new(0),
-                received: Mutex::default(),
+                received: Mutex::new(ReceivedMessages::new(&node)),
+                node,
                 waiters: Waiters::default(),
                 is_started: AtomicBool::new(false),
                 is_connected: watch::Sender::new(false),
@@ -93,15 +100,46 @@ impl Subscriber {
         })
     }
 
-    /// Publishes messages to all nodes.
+    /// Publishes messages to all nodes, together with those of other callers that wait.
     pub(crate) async fn publish(&self, messages: &[BusMessage]) -> Result<(), StoreError> {
-        let mut published = self.shared.published.lock().await;
-        // A number is used once, also if it is unknown whether its message was sent.
-        *published += 1;
-        self.shared.send(*published, messages).await?;
-        let count = u64::try_from(messages.len()).unwrap_or(u64::MAX);
-        self.shared.sent.fetch_add(count, Ordering::Relaxed);
-        Ok(())
+        let shared = &*self.shared;
+        let mut outcome = shared.waiting.add(messages);
+        loop {
+            let published = shared.published.lock().await;
+            match outcome.try_recv() {
+                Ok(outcome) => return outcome,
+                Err(TryRecvError::Closed) => {
+                    return Err(StoreError::unknown("the publication was interrupted"));
+                }
+                Err(TryRecvError::Empty) => {}
+            }
+            let batch = shared.waiting.take();
+            // The callers get their outcome before the number is unlocked, so none of them waits without messages.
+            match shared.envelope(*published + 1, &batch.messages) {
+                Ok(envelope) => {
+                    let publication = shared.publication(published, envelope, &batch.messages);
+                    let sent = shared.send(&publication).await;
+                    batch.end(&sent);
+                    publication.end_with(&sent);
+                }
+                Err(error) => batch.end(&Err(error)),
+            }
+        }
+    }
+
+    /// Starts to publish messages to all nodes. The caller sends them as a part of a script. Returns `None` if another
+    /// publication is being sent.
+    pub(crate) fn try_begin_publication(&self, messages: &[BusMessage]) -> Option<Publication<'_>> {
+        let published = self.shared.published.try_lock().ok()?;
+        let envelope = self.shared.envelope(*published + 1, messages).ok()?;
+        Some(self.shared.publication(published, envelope, messages))
+    }
+
+    /// Returns `true` if `other` uses the same connection, and messages of scripts arrive in the order in which they are sent.
+    ///
+    /// In a cluster, scripts run on the primaries of their keys, and messages of different primaries arrive in any order.
+    pub(crate) fn can_publish_in_scripts_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared) && !self.is_of_cluster()
     }
 
     /// Returns how many messages were sent, received and lost.
@@ -127,23 +165,42 @@ impl Subscriber {
 
     /// Checks, on a connection of its own, that what this node publishes arrives here.
     pub(crate) async fn check(&self) -> Result<(), StoreError> {
-        let start = Instant::now();
-        let connected = self.shared.connect(&Arc::new(Notify::new())).await;
-        let _connection = connected.map_err(StoreError::unavailable)?;
-        let published = *self.shared.published.lock().await;
-        self.shared.send(published, &[]).await?;
-        let heard = async {
-            while self.shared.received().last_heard() < Some(start) {
-                sleep(LOOK_INTERVAL).await;
+        let heard = Arc::new(Notify::new());
+        let receive = || {
+            let (shared, was_heard) = (Arc::downgrade(&self.shared), Arc::clone(&heard));
+            move |push: PushInfo| {
+                if let (Some(shared), Some((channel, payload))) =
+                    (shared.upgrade(), message_of(push))
+                    && channel == shared.bus_channel.as_bytes()
+                    && shared.is_own(&payload)
+                {
+                    was_heard.notify_one();
+                }
             }
         };
-        timeout(LONGEST_SILENCE, heard).await.map_err(|_| {
-            StoreError::unavailable("a published message did not arrive at its own node")
-        })
+        let mut connected = self.shared.connect(receive()).await;
+        // One node of a cluster suffices.
+        for _ in 1..self.shared.target.subscriber_nodes() {
+            if connected.is_ok() {
+                break;
+            }
+            self.shared.target.skip_node();
+            connected = self.shared.connect(receive()).await;
+        }
+        let _connection = connected.map_err(StoreError::unavailable)?;
+        for _ in 0..UNHEARD_HEARTBEATS {
+            self.shared.send_heartbeat().await?;
+            if timeout(HEARTBEAT, heard.notified()).await.is_ok() {
+                return Ok(());
+            }
+        }
+        Err(StoreError::unavailable(
+            "a published message did not arrive at its own node",
+        ))
     }
 
-    /// Starts to wait for a notification about a key: a stream, or the mailbox of this node.
-    pub(crate) fn wait_for(&self, key: &str) -> Waiter {
+    /// Starts to wait for a notification about a stream.
+    pub(crate) fn wait_for(&self, stream: &str) -> Waiter {
         self.start();
         self.shared.waiters.add(key)
     }
@@ -169,36 +226,54 @@ impl fmt::Debug for Subscriber {
 
 impl SharedSubscriber {
     fn received(&self) -> std::sync::MutexGuard<'_, ReceivedMessages> {
-        self.received.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.received)
     }
 
-    async fn send(&self, number: u64, messages: &[BusMessage]) -> Result<(), StoreError> {
-        let mut envelope = Envelope::encode(&self.node, number, messages)?;
-        if let Some(sealing) = &self.sealing {
-            envelope = sealing.seal(&self.bus_channel, &envelope)?.into_bytes();
+    fn envelope(&self, number: u64, messages: &[BusMessage]) -> Result<Vec<u8>, StoreError> {
+        let envelope = Envelope::encode(&self.node, number, messages)?;
+        match &self.sealing {
+            Some(sealing) => Ok(sealing.seal(&self.bus_channel, &envelope)?.into_bytes()),
+            None => Ok(envelope),
         }
+    }
+
+    /// Uses the next number, which is in the envelope of these messages.
+    fn publication<'a>(
+        &'a self,
+        published: MutexGuard<'a, u64>,
+        envelope: Vec<u8>,
+        messages: &[BusMessage],
+    ) -> Publication<'a> {
+        let count = u64::try_from(messages.len()).unwrap_or(u64::MAX);
+        let sent = (&self.sent, count);
+        Publication::begin(published, &self.bus_channel, envelope, sent)
+    }
+
+    async fn send(&self, publication: &Publication<'_>) -> Result<(), StoreError> {
         let mut publish = cmd("PUBLISH");
-        publish.arg(&self.bus_channel).arg(envelope);
+        publish
+            .arg(publication.channel())
+            .arg(publication.envelope());
         self.connection.send(&publish, Repeat::Harmful).await
     }
 
     /// Publishes the number of the last message.
-    async fn send_heartbeat(&self) {
+    async fn send_heartbeat(&self) -> Result<(), StoreError> {
         let published = self.published.lock().await;
-        if let Err(error) = self.send(*published, &[]).await {
-            tracing::debug!(%error, "no heartbeat was published");
-        }
+        let mut publish = cmd("PUBLISH");
+        publish
+            .arg(&self.bus_channel)
+            .arg(self.envelope(*published, &[])?);
+        self.connection.send(&publish, Repeat::Harmful).await
     }
 
     /// Opens a connection that hears all channels of this node.
-    async fn connect(self: &Arc<Self>, ended: &Arc<Notify>) -> RedisResult<MultiplexedConnection> {
-        let (shared, ended) = (Arc::downgrade(self), Arc::clone(ended));
+    async fn connect(
+        &self,
+        receive: impl Fn(PushInfo) + Send + Sync + 'static,
+    ) -> RedisResult<MultiplexedConnection> {
         let receive = move |push: PushInfo| {
-            if push.kind == PushKind::Disconnection {
-                ended.notify_one();
-            } else if let Some(shared) = shared.upgrade() {
-                shared.receive(push);
-            }
+            receive(push);
             Ok::<_, redis::aio::SendError>(())
         };
         let target = &self.target;
@@ -211,76 +286,50 @@ impl SharedSubscriber {
         Ok(connection)
     }
 
-    fn receive(&self, push: PushInfo) {
-        if push.kind != PushKind::Message {
-            return;
+    /// Returns the envelope in a bus message. It is empty if other keys have sealed it.
+    fn open(&self, payload: Vec<u8>) -> Vec<u8> {
+        match &self.sealing {
+            Some(sealing) => {
+                let opened = sealing.open(&self.bus_channel, &payload);
+                opened.unwrap_or_default()
+            }
+            None => payload,
         }
-        let mut parts = push.data.into_iter();
-        let (Some(Value::BulkString(channel)), Some(Value::BulkString(payload))) =
-            (parts.next(), parts.next())
-        else {
+    }
+
+    /// Returns `true` if this node has published a bus message.
+    fn is_own(&self, payload: &[u8]) -> bool {
+        received::sender_of(&self.open(payload.to_vec())).as_deref() == Some(&*self.node)
+    }
+
+    fn receive(&self, push: PushInfo) {
+        let Some((channel, payload)) = message_of(push) else {
             return;
         };
-        if channel != self.bus_channel.as_bytes() {
+        if channel == self.wake_channel.as_bytes() {
             self.waiters.wake(&String::from_utf8_lossy(&payload));
         } else if let Some(sealing) = &self.sealing {
             // A message that other keys have sealed is reported as lost.
             let opened = sealing.open(&self.bus_channel, &payload);
             self.received().receive(&opened.unwrap_or_default());
         } else {
-            self.received().receive(&payload);
+            // A message that other keys have sealed is reported as lost.
+            let opened = self.open(payload);
+            self.received().receive(&opened);
         }
     }
 }
 
-/// Keeps a connection open until nothing uses the subscriber any more.
-async fn stay_connected(shared: Weak<SharedSubscriber>) {
-    let mut backoff = Backoff::new();
-    loop {
-        let Some(current) = shared.upgrade() else {
-            return;
-        };
-        let ended = Arc::new(Notify::new());
-        match current.connect(&ended).await {
-            Ok(connection) => {
-                backoff = Backoff::new();
-                // Messages may have been lost since the last connection.
-                current.received().lose();
-                current.waiters.wake_all();
-                current.is_connected.send_replace(true);
-                drop(current);
-                hear(&shared, &ended).await;
-                drop(connection);
-                if let Some(current) = shared.upgrade() {
-                    current.is_connected.send_replace(false);
-                    current.received().lose();
-                    tracing::warn!("the connection for messages of other nodes was lost");
-                }
-            }
-            Err(error) => {
-                tracing::debug!(%error, "other nodes cannot be heard");
-                drop(current);
-            }
-        }
-        sleep(backoff.next_pause()).await;
+/// Returns the channel and the payload of a published message.
+fn message_of(push: PushInfo) -> Option<(Vec<u8>, Vec<u8>)> {
+    if push.kind != PushKind::Message {
+        return None;
     }
-}
-
-/// Publishes heartbeats until the connection ends, or until they are not heard any more.
-async fn hear(shared: &Weak<SharedSubscriber>, ended: &Notify) {
-    let start = Instant::now();
-    loop {
-        let Some(current) = shared.upgrade() else {
-            return;
-        };
-        current.send_heartbeat().await;
-        let last = current.received().last_heard().unwrap_or(start).max(start);
-        drop(current);
-        if last.elapsed() > LONGEST_SILENCE {
-            return;
+    let mut parts = push.data.into_iter();
+    match (parts.next(), parts.next()) {
+        (Some(Value::BulkString(channel)), Some(Value::BulkString(payload))) => {
+            Some((channel, payload))
         }
-        if timeout(HEARTBEAT, ended.notified()).await.is_ok() {
-            return;
-        }
+        _ => None,
     }
 }

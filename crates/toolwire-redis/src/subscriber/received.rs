@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio::time::Instant;
@@ -44,6 +45,12 @@ impl Envelope<&[BusMessage]> {
     }
 }
 
+/// Returns the id of the node that has published an envelope.
+pub(super) fn sender_of(envelope: &[u8]) -> Option<String> {
+    let envelope: Envelope<IgnoredAny> = serde_json::from_slice(envelope).ok()?;
+    Some(envelope.node)
+}
+
 /// A delivery that waits for the subscriptions. It counts until the last one has taken it.
 #[derive(Debug, Clone)]
 pub(crate) struct WaitingDelivery {
@@ -67,7 +74,8 @@ pub(super) struct ReceivedMessages {
     /// One permit for each byte that may wait.
     bytes: Arc<Semaphore>,
     nodes: HashMap<String, HeardNode>,
-    last_heard: Option<Instant>,
+    /// The id of this node, and the number of messages and heartbeats that it has heard of itself.
+    own: (String, u64),
     counters: BusCounters,
 }
 
@@ -78,26 +86,24 @@ struct HeardNode {
     at: Instant,
 }
 
-impl Default for ReceivedMessages {
-    fn default() -> Self {
+impl ReceivedMessages {
+    pub(super) fn new(own: &str) -> Self {
         Self {
             sender: broadcast::Sender::new(CAPACITY),
             bytes: Arc::new(Semaphore::new(MAX_WAITING_BYTES)),
             nodes: HashMap::new(),
-            last_heard: None,
+            own: (own.to_owned(), 0),
             counters: BusCounters::default(),
         }
     }
-}
 
-impl ReceivedMessages {
     pub(super) fn subscribe(&self) -> broadcast::Receiver<WaitingDelivery> {
         self.sender.subscribe()
     }
 
-    /// Returns when anything was heard, also a heartbeat of this node.
-    pub(super) fn last_heard(&self) -> Option<Instant> {
-        self.last_heard
+    /// Returns how many messages and heartbeats of this node were heard.
+    pub(super) fn heard_own(&self) -> u64 {
+        self.own.1
     }
 
     pub(super) fn counters(&self) -> BusCounters {
@@ -126,13 +132,15 @@ impl ReceivedMessages {
     /// Delivers the messages of an envelope.
     pub(super) fn receive(&mut self, payload: &[u8]) {
         let now = Instant::now();
-        self.last_heard = Some(now);
         let Ok(envelope) = serde_json::from_slice::<Envelope<Vec<BusMessage>>>(payload) else {
             // A newer version may send messages that this one does not know.
             tracing::warn!("a message of another node cannot be read");
             self.deliver(BusDelivery::Lagged, None);
             return;
         };
+        if envelope.node == self.own.0 {
+            self.own.1 += 1;
+        }
         let is_heartbeat = envelope.messages.is_empty();
         let heard = HeardNode {
             number: envelope.number,
@@ -177,7 +185,7 @@ mod tests {
 
     /// Returns what a subscription gets of messages and heartbeats with these numbers.
     fn deliveries(envelopes: &[(&str, u64, bool)]) -> Vec<BusDelivery> {
-        let mut received = ReceivedMessages::default();
+        let mut received = ReceivedMessages::new("own");
         let mut subscription = received.subscribe();
         for (node, number, is_heartbeat) in envelopes {
             let messages = [message(*number)];
@@ -227,7 +235,7 @@ mod tests {
 
     #[test]
     fn unreadable_message_counts_as_lost() {
-        let mut received = ReceivedMessages::default();
+        let mut received = ReceivedMessages::new("own");
         let mut subscription = received.subscribe();
         received.receive(b"{}");
         let received = subscription.try_recv().unwrap();
@@ -236,7 +244,7 @@ mod tests {
 
     #[test]
     fn waiting_bytes_are_limited() {
-        let mut received = ReceivedMessages::default();
+        let mut received = ReceivedMessages::new("own");
         let mut subscription = received.subscribe();
         let large = || {
             let change = Change::ResourceUpdated("x".repeat(MAX_WAITING_BYTES / 2 - 1000));
@@ -258,7 +266,7 @@ mod tests {
 
     #[test]
     fn heartbeat_needs_no_free_bytes() {
-        let mut received = ReceivedMessages::default();
+        let mut received = ReceivedMessages::new("own");
         let mut subscription = received.subscribe();
         let _all = Arc::clone(&received.bytes).try_acquire_many_owned(MAX_WAITING_BYTES as u32);
         for _ in 0..2 {
@@ -269,8 +277,20 @@ mod tests {
     }
 
     #[test]
+    fn only_messages_of_this_node_count_as_heard() {
+        let mut received = ReceivedMessages::new("own");
+        for (node, expected) in [("other", 0), ("own", 1), ("other", 1), ("own", 2)] {
+            let payload = Envelope::encode(node, 1, &[]).unwrap();
+            received.receive(&payload);
+            assert_eq!(received.heard_own(), expected);
+        }
+        received.receive(b"own");
+        assert_eq!(received.heard_own(), 2);
+    }
+
+    #[test]
     fn silent_nodes_are_forgotten() {
-        let mut received = ReceivedMessages::default();
+        let mut received = ReceivedMessages::new("own");
         for node in ["a", "b"] {
             let payload = Envelope::encode(node, 1, &[]).unwrap();
             received.receive(&payload);

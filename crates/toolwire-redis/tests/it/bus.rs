@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
 use toolwire::Change;
 use toolwire::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, contract};
+use toolwire_redis::{Redis, RedisOptions};
+use toolwire_tests::relay::{Link, Relay};
 
 use crate::engine::Engine;
 
@@ -56,7 +59,8 @@ async fn lost_messages_are_reported() {
     kill.arg("KILL").arg("TYPE").arg("pubsub");
     let mut commands = engine.commands().await;
     let killed: u32 = kill.query_async(&mut commands).await.unwrap();
-    assert_eq!(killed, 1);
+    // On a busy machine, the connection of an earlier attempt may still be open.
+    assert!(killed >= 1);
     publish(&sender, 2).await;
     assert_eq!(next(&mut *subscription).await, BusDelivery::Lagged);
 
@@ -79,6 +83,62 @@ async fn lost_messages_are_reported() {
         next(&mut *subscription).await,
         BusDelivery::Message(message(4))
     );
+}
+
+#[tokio::test]
+async fn check_of_a_running_node_repeats_no_message() {
+    const MESSAGES: u32 = 200;
+    let engine = Engine::start();
+    let node = engine.connect().await;
+    let bus = node.bus();
+    let mut subscription = bus.subscribe().await.unwrap();
+    let checking = async {
+        for _ in 0..10 {
+            node.check_bus().await.unwrap();
+        }
+    };
+    let publishing = async {
+        for number in 0..MESSAGES {
+            publish(&bus, number).await;
+        }
+    };
+    tokio::join!(checking, publishing);
+    for number in 0..MESSAGES {
+        let expected = BusDelivery::Message(message(number));
+        assert_eq!(next(&mut *subscription).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn publications_of_one_node_share_round_trips() {
+    const CALLERS: u32 = 50;
+    let engine = Engine::start();
+    let mut subscription = engine.connect().await.bus().subscribe().await.unwrap();
+    let relay = Relay::start(engine.socket()).unwrap();
+    let url = format!("redis://stores:secret@{}", relay.address());
+    let options = RedisOptions::new("test").with_response_timeout(TIMEOUT);
+    let bus = Redis::connect(&url, options).await.unwrap().bus();
+    relay.set_link(Link::Slow(Duration::from_millis(50)));
+    let start = Instant::now();
+    publish(&bus, 0).await;
+    let one = start.elapsed();
+    let start = Instant::now();
+    let mut publishing = JoinSet::new();
+    for number in 1..=CALLERS {
+        let bus = bus.clone();
+        publishing.spawn(async move { publish(&bus, number).await });
+    }
+    publishing.join_all().await;
+    // The first caller does not wait for the others, which share the second round trip.
+    assert!(start.elapsed() < one * 6, "{:?} {one:?}", start.elapsed());
+    let mut received = Vec::new();
+    for _ in 0..=CALLERS {
+        received.push(next(&mut *subscription).await);
+    }
+    for number in 0..=CALLERS {
+        let expected = BusDelivery::Message(message(number));
+        assert!(received.contains(&expected), "{number}: {received:?}");
+    }
 }
 
 #[tokio::test]
