@@ -25,11 +25,7 @@
 //! let server = Server::new("my-service", "1.0.0")
 //!     .with_request_state_keys(KeyRing::new(StateKey::new(redis.shared_key().await?)))
 //!     .with_tasks(Tasks::new(redis.tasks()));
-//! let options = HttpOptions::new()
-//!     .with_session_store(Arc::new(redis.sessions()))
-//!     .with_event_log(Arc::new(redis.event_log()))
-//!     .with_bus(Arc::new(redis.bus()))
-//!     .with_mailboxes(Arc::new(redis.mailboxes()));
+//! let options = HttpOptions::new().with_cluster(&redis);
 //! server.serve_http_with("0.0.0.0:3000", options).await?;
 //! # Ok(())
 //! # }
@@ -188,11 +184,9 @@ impl Redis {
     /// Returns the store of sessions of the 2025 revisions.
     #[must_use]
     pub fn sessions(&self) -> RedisSessionStore {
-        RedisSessionStore::new(
-            self.connection_of(CountedStore::Sessions),
-            self.keys.clone(),
-            &self.options,
-        )
+        let connection = self.connection_of(CountedStore::Sessions);
+        let subscriber = self.subscriber.clone();
+        RedisSessionStore::new(connection, subscriber, self.keys.clone(), &self.options)
     }
 
     /// Returns the log of resumable streams of the 2025 revisions.

@@ -1,5 +1,6 @@
 //! Messages between the nodes of one service.
 
+use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
@@ -29,6 +30,22 @@ impl BusMessage {
             node: node.into(),
             payload,
         }
+    }
+
+    /// Creates the message that a session has a new record with this revision.
+    #[must_use]
+    pub fn session_updated(
+        node: impl Into<String>,
+        session: impl Into<String>,
+        record: SessionRecord,
+        revision: u64,
+    ) -> Self {
+        let record = Box::new(record);
+        let payload = BusPayload::Session {
+            session: session.into(),
+            signal: SessionSignal::Updated { record, revision },
+        };
+        Self::new(node, payload)
     }
 }
 
@@ -111,6 +128,12 @@ pub trait Bus: Send + Sync + fmt::Debug {
 
     /// Subscribes to all messages that are published from now on.
     fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>>;
+
+    /// Returns this bus as a value of its own type, for stores that can publish in the same step in which they store. The
+    /// default implementation returns `None`.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 
     /// Checks that the bus can be used now. The default implementation returns `Ok`, for a bus in memory.
     fn check(&self) -> StoreFuture<'_, ()> {

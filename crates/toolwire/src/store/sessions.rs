@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolVersion};
 
 use crate::engine::{Principal, json_bytes};
-use crate::store::{StoreError, StoreFuture};
+use crate::store::{Bus, StoreError, StoreFuture};
 
 /// The first byte of an encoded record. A change that older versions cannot read increments it.
 const RECORD_FORMAT: u8 = 1;
@@ -210,6 +210,19 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
         known: Option<u64>,
     ) -> StoreFuture<'a, Option<LoadedSession>>;
 
+    /// Returns a session and extends its life like [`load`](Self::load), after `notifications/initialized` has arrived.
+    ///
+    /// A store that can do both in one step sets [`initialized`](SessionRecord::initialized) in the record before it returns
+    /// it. Otherwise the server replaces the record afterwards. The default implementation only loads the session.
+    fn load_initialized<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        ttl: Duration,
+    ) -> StoreFuture<'a, Option<LoadedSession>> {
+        self.load(id, principal, ttl, None)
+    }
+
     /// Extends the life of a session by `ttl` from now. Returns `false` if it does not exist.
     fn touch<'a>(
         &'a self,
@@ -245,6 +258,25 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
         revision: u64,
         record: SessionRecord,
     ) -> StoreFuture<'a, Option<u64>>;
+
+    /// Replaces a record like [`replace`](Self::replace), and publishes it to the other nodes in the same step, as a message of
+    /// `node` ([`BusMessage::session_updated`](crate::store::BusMessage::session_updated)).
+    ///
+    /// Returns `None` if the store cannot publish on this bus, or not at this moment. Then the server replaces the record and publishes it afterwards.
+    /// The default implementation returns `None`. A store finds out whether it uses the engine of the bus with
+    /// [`Bus::as_any`].
+    fn replace_and_publish<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        revision: u64,
+        record: &'a SessionRecord,
+        bus: &'a dyn Bus,
+        node: &'a str,
+    ) -> Option<StoreFuture<'a, Option<u64>>> {
+        let _ = (id, principal, revision, record, bus, node);
+        None
+    }
 
     /// Ends a session. Returns `false` if it does not exist.
     fn delete<'a>(&'a self, id: &'a str, principal: &'a Principal) -> StoreFuture<'a, bool>;

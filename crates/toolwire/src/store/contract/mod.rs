@@ -44,7 +44,7 @@ pub use events::{event_log, event_log_bound};
 pub use faulty::{Fault, Faulty};
 pub use mailboxes::{mailboxes, mailboxes_bound};
 pub use nonces::{nonce_store, nonce_store_owner_bound};
-pub use sessions::{session_store, session_store_bound};
+pub use sessions::{session_store, session_store_bound, session_store_with_bus};
 #[cfg(all(feature = "events", feature = "http-client"))]
 pub use subscriptions::subscriptions;
 #[cfg(feature = "tasks")]

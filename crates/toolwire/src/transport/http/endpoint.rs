@@ -150,14 +150,9 @@ impl HttpEndpoint {
                 if let Some(active) = active {
                     active.end();
                 }
-                return Ok(None);
+                None
             }
-        };
-        let timeout = || self.server.snapshot().options.client_response_timeout;
-        let active = self
-            .active_sessions
-            .enter(id, principal, &stored, idle, timeout);
-        Ok(Some(active))
+        }
     }
 
     /// Opens a session and returns its id.
@@ -191,17 +186,13 @@ impl HttpEndpoint {
         // The state of a session on this node does not contain all fields of the record.
         let mut record = before.record.with_changes(&before.record, &current);
         let mut revision = before.revision;
+        // Before that, no other node has a stream of the session.
+        let is_published = before.record.initialized;
         for _ in 0..REPLACE_ATTEMPTS {
-            let replaced = stores.replace_session(id, principal, revision, record.clone());
+            let replaced = self.replace(&session.key, revision, &record, is_published);
             if let Some(revision) = replaced.await? {
-                session.refresh(&StoredSession::new(Arc::new(record.clone()), revision));
-                if !before.record.initialized {
-                    // No other node has a stream of the session yet.
-                    return Ok(());
-                }
-                let record = Box::new(record);
-                let updated = SessionSignal::Updated { record, revision };
-                return self.signal(id, updated).await;
+                session.refresh(&StoredSession::new(Arc::new(record), revision));
+                return Ok(());
             }
             // Another request stored a newer record. The changes of this request are applied to that record.
             let loaded = stores.load_session(id, principal, idle, None).await?;
@@ -214,6 +205,35 @@ impl HttpEndpoint {
         Err(StoreError::unavailable(
             "other requests change the session at the same time",
         ))
+    }
+
+    /// Replaces the record of a session, and publishes it to the other nodes if `is_published`. Returns the new revision, or
+    /// `None` if the session has another revision or does not exist.
+    async fn replace(
+        &self,
+        key: &SessionKey,
+        revision: u64,
+        record: &SessionRecord,
+        is_published: bool,
+    ) -> Result<Option<u64>, StoreError> {
+        let SessionKey { id, principal, .. } = key;
+        let (stores, node) = (&self.stores, self.node.name());
+        if is_published
+            && let Some(replacing) =
+                stores.replace_and_publish_session(id, principal, revision, record, node)
+        {
+            return replacing.await;
+        }
+        let replaced = stores.replace_session(id, principal, revision, record.clone());
+        let replaced = replaced.await?;
+        if let Some(revision) = replaced
+            && is_published
+            && stores.has_bus()
+        {
+            let updated = BusMessage::session_updated(node, id, record.clone(), revision);
+            stores.publish_all(&[updated]).await?;
+        }
+        Ok(replaced)
     }
 
     /// Ends a session on all nodes. Returns `false` if the principal has no session with this id.
@@ -229,7 +249,6 @@ impl HttpEndpoint {
             return Ok(false);
         }
         self.active_sessions.session_closed(id);
-        let signalled = self.signal(id, SessionSignal::Ended).await;
         // The events are removed even if the other nodes were not notified, because no client can resume the session.
         let (signalled, removed) = tokio::join!(
             self.signal(id, SessionSignal::Ended),

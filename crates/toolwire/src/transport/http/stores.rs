@@ -54,6 +54,16 @@ impl Stores {
         self.within_deadline(self.sessions.load(id, principal, ttl, known))
     }
 
+    /// Loads a session whose client has sent `notifications/initialized`.
+    pub(crate) fn load_initialized_session<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        ttl: Duration,
+    ) -> StoreCall<'a, Option<LoadedSession>> {
+        self.within_deadline(self.sessions.load_initialized(id, principal, ttl))
+    }
+
     pub(crate) fn touch_session<'a>(
         &'a self,
         id: &'a str,
@@ -79,6 +89,22 @@ impl Stores {
         record: SessionRecord,
     ) -> StoreCall<'a, Option<u64>> {
         self.within_deadline(self.sessions.replace(id, principal, revision, record))
+    }
+
+    /// Replaces a record and publishes it to the other nodes in one step. Returns `None` if the store cannot do both.
+    pub(crate) fn replace_and_publish_session<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        revision: u64,
+        record: &'a SessionRecord,
+        node: &'a str,
+    ) -> Option<StoreCall<'a, Option<u64>>> {
+        let bus = self.bus.as_deref()?;
+        let replacing = self
+            .sessions
+            .replace_and_publish(id, principal, revision, record, bus, node)?;
+        Some(self.within_deadline(replacing))
     }
 
     pub(crate) fn delete_session<'a>(

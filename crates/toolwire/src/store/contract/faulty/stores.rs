@@ -1,4 +1,6 @@
 //! Session stores, event logs and nonce stores whose calls fail.
+//!
+//! `replace_and_publish` is not passed on, so that the faults of `replace` and of the bus apply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +39,19 @@ impl<S: SessionStore + ?Sized + 'static> SessionStore for Faulty<S> {
         self.read("load", move |store| {
             let (id, principal) = (id.clone(), principal.clone());
             Box::pin(async move { store.load(&id, &principal, ttl, known).await })
+        })
+    }
+
+    fn load_initialized<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        ttl: Duration,
+    ) -> StoreFuture<'a, Option<LoadedSession>> {
+        let (id, principal) = (id.to_owned(), principal.clone());
+        self.write("load_initialized", move |store| {
+            let (id, principal) = (id.clone(), principal.clone());
+            Box::pin(async move { store.load_initialized(&id, &principal, ttl).await })
         })
     }
 

@@ -10,7 +10,7 @@ use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolV
 
 use crate::engine::Principal;
 use crate::store::contract::{ok, unique_name, user};
-use crate::store::{LoadedSession, SessionRecord, SessionStore, StoreError, StoredSession};
+use crate::store::{Bus, LoadedSession, SessionRecord, SessionStore, StoreError, StoredSession};
 
 /// A time to live that is long enough for each check that is not about time.
 const LONG: Duration = Duration::from_secs(60);
@@ -28,6 +28,7 @@ pub async fn session_store<S: SessionStore + 'static>(
     let store: Arc<dyn SessionStore> = connect().await;
     created_session_can_be_loaded(&*store).await;
     used_id_is_rejected(&*store).await;
+    sessions_with_unusual_ids_are_separate(&*store).await;
     session_of_other_principal_does_not_exist(&*store).await;
     replacement_needs_the_revision(&*store).await;
     fields_of_newer_versions_are_stored(&*store).await;
@@ -38,6 +39,7 @@ pub async fn session_store<S: SessionStore + 'static>(
         here: Arc::clone(&store),
     };
     nodes::session_of_one_node_is_known_to_the_other(&nodes).await;
+    nodes::session_is_initialized_on_another_node(&nodes).await;
     nodes::one_id_is_created_once(&nodes).await;
     nodes::one_of_many_replacements_wins(&nodes).await;
     nodes::session_is_deleted_once(&nodes).await;
@@ -48,6 +50,17 @@ pub async fn session_store<S: SessionStore + 'static>(
         touch_of_many_prolongs(&*store, ttl),
         replacement_does_not_prolong(&*store, ttl),
     );
+}
+
+/// Checks that a [`SessionStore`] which publishes changes of records on the bus of its engine does so once and in order
+/// ([`SessionStore::replace_and_publish`]). `bus` belongs to the node of the store, and `other` to another node.
+///
+/// A store that cannot publish on this bus passes.
+///
+/// # Panics
+/// Panics if the store violates a rule. The message names the rule.
+pub async fn session_store_with_bus(store: &dyn SessionStore, bus: &dyn Bus, other: &dyn Bus) {
+    nodes::replacement_is_published_once(store, bus, other).await;
 }
 
 /// Checks that a store with space for `bound` more sessions of one principal rejects the next one. It accepts it after
@@ -122,6 +135,44 @@ async fn assert_rejected(store: &dyn SessionStore, owner: &Principal) {
         matches!(created, Err(StoreError::Full)),
         "one session beyond the limit is rejected as full"
     );
+}
+
+/// Ids that an adapter could confuse with others. Clients choose no ids, but may send any text.
+async fn sessions_with_unusual_ids_are_separate(store: &dyn SessionStore) {
+    let (prefix, owner) = (unique_name("session"), user("alice"));
+    let long = "x".repeat(4096);
+    let names = [
+        "{a}",
+        "a}b",
+        "a%7Db",
+        "a:b",
+        "a b",
+        "a\r\nb",
+        "*",
+        "é\u{2603}",
+        "",
+        &long,
+    ];
+    let sessions: Vec<_> = names
+        .iter()
+        .map(|name| (format!("{prefix}{name}"), record(name)))
+        .collect();
+    for (id, record) in &sessions {
+        let created = store.create(id, &owner, record.clone(), LONG).await;
+        ok("create a session with an unusual id", created);
+    }
+    for (id, record) in &sessions {
+        let loaded = load(store, id, &owner, LONG).await;
+        let loaded = loaded.map(|session| (*session.record).clone());
+        assert_eq!(
+            loaded.as_ref(),
+            Some(record),
+            "sessions with unusual ids are separate: {id:?}"
+        );
+    }
+    for (id, _) in &sessions {
+        assert!(ok("delete", store.delete(id, &owner).await), "{id:?}");
+    }
 }
 
 async fn created_session_can_be_loaded(store: &dyn SessionStore) {

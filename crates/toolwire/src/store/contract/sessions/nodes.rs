@@ -1,12 +1,15 @@
 //! Contract tests for sessions that two nodes use at the same time.
 
+use std::slice;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::store::SessionStore;
+use toolwire_types::LoggingLevel;
+
 use crate::store::contract::sessions::{LONG, load, record};
 use crate::store::contract::{in_time, ok, unique_name, user};
+use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, LoadedSession, SessionStore};
 
 /// The number of concurrent callers of a check.
 const CALLERS: usize = 32;
@@ -60,6 +63,101 @@ pub(super) async fn session_of_one_node_is_known_to_the_other(nodes: &Nodes) {
         None,
         "a session that one node deletes has ended for the others"
     );
+}
+
+pub(super) async fn session_is_initialized_on_another_node(nodes: &Nodes) {
+    let Nodes { here, there } = nodes;
+    let (owner, other) = (user("alice"), user("mallory"));
+    for log_level in [None, Some(LoggingLevel::Error)] {
+        let id = unique_name("session");
+        let created = here.create(&id, &owner, record("a"), LONG).await;
+        let mut before = ok("create", created);
+        let mut expected = record("a");
+        expected.log_level = log_level;
+        if log_level.is_some() {
+            let replaced = here.replace(&id, &owner, before.revision, expected.clone());
+            let replaced = ok("replace", replaced.await);
+            before.revision = replaced.expect("the revision is the current one");
+        }
+        for is_first in [true, false] {
+            let loaded = there.load_initialized(&id, &owner, LONG).await;
+            let Some(LoadedSession::Newer(loaded)) = ok("load_initialized", loaded) else {
+                panic!("`load_initialized` returns the record");
+            };
+            expected.initialized = loaded.record.initialized;
+            assert_eq!(
+                *loaded.record, expected,
+                "`load_initialized` changes nothing but `initialized`"
+            );
+            assert_eq!(
+                loaded.revision != before.revision,
+                is_first && loaded.record.initialized,
+                "`load_initialized` changes the revision once, if it changes the record"
+            );
+            before.revision = loaded.revision;
+            assert_eq!(
+                load(&**here, &id, &owner, LONG).await,
+                Some(loaded),
+                "the record that `load_initialized` returns is stored"
+            );
+        }
+        for unknown in [id.as_str(), &unique_name("session")] {
+            let loaded = there.load_initialized(unknown, &other, LONG);
+            assert_eq!(
+                ok("load_initialized", loaded.await),
+                None,
+                "`load_initialized` finds no session of another principal, and no unknown one"
+            );
+        }
+    }
+}
+
+/// `here` and `bus` belong to one node, and `other` to another one.
+pub(super) async fn replacement_is_published_once(
+    here: &dyn SessionStore,
+    bus: &dyn Bus,
+    other: &dyn Bus,
+) {
+    let (id, owner, node) = (unique_name("session"), user("alice"), unique_name("node"));
+    let created = here.create(&id, &owner, record("a"), LONG).await;
+    let revision = ok("create", created).revision;
+    let mut subscription = ok("subscribe", other.subscribe().await);
+    let (changed, late) = (record("b"), record("c"));
+    // The record may be stored by two calls that change the same, and by a call whose response was lost.
+    for (new, is_replaced) in [(&changed, true), (&changed, true), (&late, false)] {
+        let replacing = here.replace_and_publish(&id, &owner, revision, new, bus, &node);
+        let Some(replacing) = replacing else {
+            return;
+        };
+        let replaced = ok("replace_and_publish", replacing.await);
+        if new == &changed && replaced.is_none() {
+            // The store distinguishes two calls with one record.
+            continue;
+        }
+        assert_eq!(
+            replaced.is_some(),
+            is_replaced,
+            "`replace_and_publish` replaces the current revision"
+        );
+    }
+    let end = BusMessage::new(&node, BusPayload::Everything);
+    ok("publish_all", bus.publish_all(slice::from_ref(&end)).await);
+    let rule = "`replace_and_publish` publishes what it stores, and no message is missing";
+    let updated = BusMessage::session_updated(&node, &id, changed, revision + 1);
+    let mut published = 0;
+    loop {
+        match in_time(rule, subscription.next()).await {
+            Some(BusDelivery::Message(message)) if message == end => break,
+            Some(BusDelivery::Message(message)) if message.node == node => {
+                assert_eq!(message, updated, "{rule}");
+                published += 1;
+            }
+            // Other programs may use the bus, too.
+            Some(BusDelivery::Message(_)) => {}
+            other => panic!("{rule}: {other:?}"),
+        }
+    }
+    assert!(published > 0, "{rule}");
 }
 
 pub(super) async fn one_id_is_created_once(nodes: &Nodes) {

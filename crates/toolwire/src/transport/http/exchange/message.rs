@@ -132,7 +132,19 @@ async fn on_notification(
             Err(rejection) => rejection,
         };
     }
-    match post.session().await {
+    // A forwarder has to know whether the notification is the first one.
+    let is_initialized =
+        notification.method == "notifications/initialized" && !post.snapshot.forwards();
+    let session = if is_initialized {
+        post.initialized_session().await
+    } else {
+        post.session().await
+    };
+    match session {
+        // The store has recorded it, now or before.
+        Ok(session) if is_initialized && session.state.is_initialized() => {
+            response::empty(StatusCode::ACCEPTED)
+        }
         Ok(session) => match messages::on_notification(post, &session, notification).await {
             Ok(()) => response::empty(StatusCode::ACCEPTED),
             Err(rejection) => rejection,

@@ -7,6 +7,7 @@ use toolwire_proto::http::is_session_id;
 use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_types::{ErrorObject, ResponseId};
 
+use crate::store::StoreError;
 use crate::transport::http::options::LegacyMode;
 use crate::transport::http::request::guard;
 use crate::transport::http::request::incoming::IncomingRequest;
@@ -28,6 +29,14 @@ impl SessionLookup {
         match self {
             Self::Session(session) => session.state.lifecycle(),
             Self::None | Self::Unknown => Lifecycle::Fresh,
+        }
+    }
+
+    /// Returns the session, or the rejection of a request without one.
+    fn into_session(self) -> Result<Arc<ActiveSession>, HttpResponse> {
+        match self {
+            Self::Session(session) => Ok(session),
+            missing => Err(missing.reject(ResponseId::Absent)),
         }
     }
 
@@ -74,19 +83,37 @@ impl IncomingRequest<'_> {
             Ok(id) => id,
             Err(missing) => return Ok(missing),
         };
-        match self.endpoint.session(id, &self.principal()).await {
-            Ok(Some(session)) => Ok(SessionLookup::Session(session)),
-            Ok(None) => Ok(SessionLookup::Unknown),
-            Err(error) => Err(response::store_error(&error)),
-        }
+        lookup_of(self.endpoint.session(id, &self.principal()).await)
     }
 
     /// Returns the session of the request, or the rejection if it has none.
     pub(crate) async fn session(&self) -> Result<Arc<ActiveSession>, HttpResponse> {
         self.check_version_header()?;
-        match self.find_session().await? {
-            SessionLookup::Session(session) => Ok(session),
-            missing => Err(missing.reject(ResponseId::Absent)),
-        }
+        self.find_session().await?.into_session()
+    }
+
+    /// Returns the session of a `notifications/initialized` like [`session`](Self::session). Whether it is initialized now
+    /// depends on its store.
+    pub(crate) async fn initialized_session(&self) -> Result<Arc<ActiveSession>, HttpResponse> {
+        self.check_version_header()?;
+        let lookup = match self.session_id() {
+            Ok(id) => {
+                let principal = self.principal();
+                lookup_of(self.endpoint.initialized_session(id, &principal).await)?
+            }
+            Err(missing) => missing,
+        };
+        lookup.into_session()
+    }
+}
+
+/// Returns the result of a lookup in the store.
+fn lookup_of(
+    loaded: Result<Option<Arc<ActiveSession>>, StoreError>,
+) -> Result<SessionLookup, HttpResponse> {
+    match loaded {
+        Ok(Some(session)) => Ok(SessionLookup::Session(session)),
+        Ok(None) => Ok(SessionLookup::Unknown),
+        Err(error) => Err(response::store_error(&error)),
     }
 }
