@@ -9,10 +9,11 @@ use toolwire::store::StoreError;
 
 use crate::RedisOptions;
 use crate::connection::{Connection, Repeat, milliseconds};
+use crate::counters::CountedEvent;
 use crate::keys::Keys;
 use crate::random_id::random_id;
 use crate::sealing::Sealing;
-use crate::subscriber::{Subscriber, Waiter};
+use crate::subscriber::{Subscriber, WakeUps};
 
 /// How long a node has its number after its last read.
 const LEASE: Duration = Duration::from_secs(15);
@@ -21,8 +22,12 @@ const LEASE: Duration = Duration::from_secs(15);
 const MESSAGE_TTL: Duration = Duration::from_secs(60);
 
 /// The maximum numbers of messages and bytes that one read returns.
-const READ_MESSAGES: usize = 100;
-const READ_BYTES: usize = 256 * 1024;
+pub(super) const READ_MESSAGES: usize = 100;
+pub(super) const READ_BYTES: usize = 256 * 1024;
+
+/// The size of the largest message that this node takes from a wake-up, without a read. It is the size of the stored message,
+/// with its id and sealed.
+const WAKE_UP_BYTES: usize = 16 * 1024;
 
 /// The length of the id of a message.
 const ID_BYTES: usize = 16;
@@ -46,10 +51,8 @@ struct MailboxScripts {
 
 /// Messages of a mailbox.
 pub(super) struct ReadMessages {
-    /// The encoded messages. A message that cannot be opened is empty.
+    /// The messages as they are stored.
     pub(super) messages: Vec<Vec<u8>>,
-    /// The id of the last message, if there is one.
-    pub(super) last_id: Option<MessageId>,
     /// Whether further messages wait.
     pub(super) has_more: bool,
 }
@@ -57,9 +60,14 @@ pub(super) struct ReadMessages {
 /// The random id at the start of a stored message. It shows whether a failover gave the number of a message to another one.
 pub(super) type MessageId = [u8; ID_BYTES];
 
-/// The limits of one mailbox.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MailboxLimits {
+/// Returns the id of a stored message. Returns `None` if it is too short, so that no node has sent it.
+pub(super) fn message_id(stored: &[u8]) -> Option<MessageId> {
+    stored.first_chunk().copied()
+}
+
+/// Numbers of messages and bytes of one mailbox.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct MessageCount {
     pub(super) messages: usize,
     pub(super) bytes: usize,
 }
@@ -88,10 +96,17 @@ impl MailboxCommands {
     /// Leases a number. Returns `false` if another owner has it.
     pub(super) async fn open(&self, node: NonZeroU16, owner: &str) -> Result<bool, StoreError> {
         let mut invocation = self.invoke(&self.scripts.open, node);
+        // A cluster would copy the messages to all its nodes.
+        let wake_up_bytes = if self.subscriber.is_of_cluster() {
+            0
+        } else {
+            WAKE_UP_BYTES
+        };
         invocation
             .arg(owner)
             .arg(self.subscriber.node_channel())
-            .arg(milliseconds(LEASE));
+            .arg(milliseconds(LEASE))
+            .arg(wake_up_bytes);
         let repeat = Repeat::Harmless;
         self.connection.send(&invocation, repeat).await
     }
@@ -101,7 +116,7 @@ impl MailboxCommands {
         &self,
         node: NonZeroU16,
         message: &[u8],
-        limits: MailboxLimits,
+        limits: MessageCount,
         repeat: Repeat,
     ) -> Result<bool, StoreError> {
         let mut stored = random_id()?.into_bytes();
@@ -117,12 +132,19 @@ impl MailboxCommands {
             .arg(stored)
             .arg(limits.messages)
             .arg(limits.bytes)
-            .arg(milliseconds(MESSAGE_TTL));
+            .arg(milliseconds(MESSAGE_TTL))
+            .arg(ID_BYTES);
         let sent: String = self.connection.send(&invocation, repeat).await?;
         match sent.as_str() {
             "sent" => Ok(true),
-            "absent" => Ok(false),
-            "full" => Err(StoreError::Full),
+            "absent" => {
+                self.connection.count_event(CountedEvent::MailboxAbsent);
+                Ok(false)
+            }
+            "full" => {
+                self.connection.count_event(CountedEvent::MailboxFull);
+                Err(StoreError::Full)
+            }
             _ => Err(StoreError::unavailable(
                 "the engine returned an unexpected value",
             )),
@@ -152,23 +174,27 @@ impl MailboxCommands {
         let has_more = match found.next().as_deref() {
             Some(b"all") => false,
             Some(b"more") => true,
-            _ => return Ok(None),
-        };
-        let stored = found.as_slice();
-        let last_id = stored.last().and_then(|last| last.first_chunk()).copied();
-        let key = self.keys.node_messages(node);
-        let messages = found.map(|stored| {
-            let message = stored.get(ID_BYTES..).unwrap_or_default();
-            match &self.sealing {
-                Some(sealing) => sealing.open(&key, message).unwrap_or_default(),
-                None => message.to_vec(),
+            _ => {
+                self.connection.count_event(CountedEvent::MailboxLost);
+                return Ok(None);
             }
-        });
+        };
         Ok(Some(ReadMessages {
-            messages: messages.collect(),
-            last_id,
+            messages: found.collect(),
             has_more,
         }))
+    }
+
+    /// Returns the encoded message in a stored one. It is empty if it cannot be opened.
+    pub(super) fn open_message(&self, node: NonZeroU16, stored: &[u8]) -> Vec<u8> {
+        let message = stored.get(ID_BYTES..).unwrap_or_default();
+        match &self.sealing {
+            Some(sealing) => {
+                let opened = sealing.open(&self.keys.node_messages(node), message);
+                opened.unwrap_or_default()
+            }
+            None => message.to_vec(),
+        }
     }
 
     /// Gives a number back.
@@ -179,9 +205,9 @@ impl MailboxCommands {
         self.connection.send(&invocation, repeat).await
     }
 
-    /// Starts to wait for a message to this node.
-    pub(super) fn wait_for(&self, node: NonZeroU16) -> Waiter {
-        self.subscriber.wait_for(&self.keys.node_lease(node))
+    /// Returns the wake-ups of this node from now on.
+    pub(super) fn wake_ups(&self, node: NonZeroU16) -> WakeUps {
+        self.subscriber.wake_ups(&self.keys.node_lease(node))
     }
 
     /// Checks that the engine responds.

@@ -1,12 +1,14 @@
 //! The mailboxes of nodes.
 //!
-//! A mailbox is a list of messages and the lease of the number of its node. Only that node is woken by a message. It reads
-//! the messages by their numbers and removes them with the next read, so a lost response loses no message. Each read renews the
-//! lease. A failover of the engine can lose messages. A node that detects it gives up its number, because messages that it
-//! has not read may be lost, too.
+//! A mailbox is a list of messages and the lease of the number of its node. Only that node is woken by a message. A small
+//! message is part of its wake-up, if the node has stated in its lease that it takes it from there. In a cluster, it does not.
+//! The node reads the others by their numbers. It removes the messages that it has with the next read, so a lost wake-up or response loses no message.
+//! Each read renews the lease. A failover of the engine can lose messages. A node that detects it gives up its number,
+//! because messages that it has not read may be lost, too.
 
 mod commands;
 mod mailbox;
+mod position;
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -18,7 +20,7 @@ use crate::keys::Keys;
 use crate::random_id::random_id;
 use crate::subscriber::Subscriber;
 use crate::{RedisOptions, StoreFuture};
-use commands::{MailboxCommands, MailboxLimits};
+use commands::{MailboxCommands, MessageCount};
 use mailbox::RedisMailbox;
 
 /// How many numbers are tried. They are random, so the first one is free unless there are thousands of nodes.
@@ -26,11 +28,12 @@ const OPEN_ATTEMPTS: usize = 64;
 
 /// The mailboxes of all nodes of a service ([`Redis::mailboxes`](crate::Redis::mailboxes)).
 ///
-/// In each mailbox, 10,000 messages and 32 MiB may wait. A node that does not read its mailbox for 15 s loses its number.
+/// In each mailbox, 10,000 messages and 32 MiB may wait. A node that does not read its mailbox for 15 s loses its number. A
+/// message whose stored form has up to 16 KiB reaches its node without a read, except in a cluster.
 #[derive(Clone)]
 pub struct RedisMailboxes {
     commands: MailboxCommands,
-    limits: MailboxLimits,
+    limits: MessageCount,
 }
 
 impl RedisMailboxes {
@@ -42,7 +45,7 @@ impl RedisMailboxes {
     ) -> Self {
         Self {
             commands: MailboxCommands::new(connection, subscriber, keys, options),
-            limits: MailboxLimits {
+            limits: MessageCount {
                 messages: options.messages_per_mailbox,
                 bytes: options.bytes_per_mailbox,
             },
@@ -57,7 +60,8 @@ impl RedisMailboxes {
             };
             if self.commands.open(node, &owner).await? {
                 let commands = self.commands.clone();
-                return Ok(Box::new(RedisMailbox::new(commands, node, owner)));
+                let mailbox = RedisMailbox::new(commands, node, owner, self.limits);
+                return Ok(Box::new(mailbox));
             }
         }
         Err(StoreError::Full)

@@ -9,6 +9,7 @@ mod received;
 mod stay_connected;
 mod waiters;
 mod waiting_messages;
+mod wake_ups;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,6 +35,9 @@ use received::{Envelope, ReceivedMessages};
 use stay_connected::stay_connected;
 pub(crate) use waiters::Waiter;
 use waiters::Waiters;
+use waiting_messages::WaitingMessages;
+use wake_ups::MailboxWakeUps;
+pub(crate) use wake_ups::{WAITING_WAKE_UPS, WakeUp, WakeUpMessage, WakeUps};
 
 /// The time between two heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -66,6 +70,7 @@ struct SharedSubscriber {
     sent: AtomicU64,
     received: Mutex<ReceivedMessages>,
     waiters: Waiters,
+    wake_ups: MailboxWakeUps,
     is_started: AtomicBool,
     is_connected: watch::Sender<bool>,
     connect_timeout: Duration,
@@ -93,6 +98,7 @@ impl Subscriber {
                 received: Mutex::new(ReceivedMessages::new(&node)),
                 node,
                 waiters: Waiters::default(),
+                wake_ups: MailboxWakeUps::default(),
                 is_started: AtomicBool::new(false),
                 is_connected: watch::Sender::new(false),
                 connect_timeout: options.connect_timeout,
@@ -202,7 +208,18 @@ impl Subscriber {
     /// Starts to wait for a notification about a stream.
     pub(crate) fn wait_for(&self, stream: &str) -> Waiter {
         self.start();
-        self.shared.waiters.add(key)
+        self.shared.waiters.add(stream)
+    }
+
+    /// Returns the wake-ups of a mailbox of this node from now on. `lease` is the key of the lease of its number.
+    pub(crate) fn wake_ups(&self, lease: &str) -> WakeUps {
+        self.start();
+        self.shared.wake_ups.add(lease)
+    }
+
+    /// Returns `true` if the engine is a cluster, which copies each published message to all its nodes.
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        self.shared.target.is_cluster()
     }
 
     /// Returns the channel for notifications that only this node needs.
@@ -308,10 +325,8 @@ impl SharedSubscriber {
         };
         if channel == self.wake_channel.as_bytes() {
             self.waiters.wake(&String::from_utf8_lossy(&payload));
-        } else if let Some(sealing) = &self.sealing {
-            // A message that other keys have sealed is reported as lost.
-            let opened = sealing.open(&self.bus_channel, &payload);
-            self.received().receive(&opened.unwrap_or_default());
+        } else if channel == self.node_channel.as_bytes() {
+            self.wake_ups.receive(&payload);
         } else {
             // A message that other keys have sealed is reported as lost.
             let opened = self.open(payload);

@@ -140,9 +140,18 @@ async fn contracts_hold_on_a_cluster() {
     contract::event_log(async || Arc::new(cluster.connect().await.event_log())).await;
     contract::task_store(async || Arc::new(cluster.connect().await.tasks())).await;
     contract::bus(async || Arc::new(cluster.connect().await.bus())).await;
+    contract::mailboxes(async || Arc::new(cluster.connect().await.mailboxes())).await;
     let limited = RedisOptions::new("limited").with_nonces_per_owner(5);
     let connect = async || Arc::new(cluster.connect_with(limited.clone()).await.nonces());
     contract::nonce_store_owner_bound(connect, 5).await;
+}
+
+#[tokio::test]
+async fn node_starts_while_the_first_server_of_the_url_is_down() {
+    let mut cluster = Cluster::start().await;
+    cluster.url = cluster.url.replace("://", "://127.0.0.1:1,");
+    let redis = cluster.connect().await;
+    redis.check_bus().await.expect("messages arrive");
 }
 
 #[cfg(all(feature = "auth", feature = "client"))]
@@ -181,6 +190,11 @@ async fn records_are_on_all_primaries() {
     let renewed = sessions.touch_many(&all, TTL * 100).await.unwrap();
     let expected: Vec<_> = (0..300).map(|number| number % 3 == 0).collect();
     assert_eq!(renewed, expected);
+    // A script that publishes would run on another primary than the other messages of this node, which could overtake them.
+    let record = SessionRecord::new(ProtocolVersion::V2025_11_25, Default::default(), None);
+    let bus = redis.bus();
+    let replacing = sessions.replace_and_publish("0", &owner, 1, &record, &bus, "node");
+    assert!(replacing.is_none());
     let key = redis.shared_key().await.unwrap();
     assert_eq!(redis.shared_key().await.unwrap(), key);
 }

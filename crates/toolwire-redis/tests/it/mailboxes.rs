@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::AsyncCommands as _;
 use serde_json::json;
 use tokio::time::timeout;
-use toolwire::store::{Mailbox, Mailboxes as _, NodeMessage, StoreError, contract};
+use toolwire::store::{Bus as _, Mailbox, Mailboxes as _, NodeMessage, StoreError, contract};
 use toolwire::types::RawJson;
 use toolwire_redis::{RedisMailboxes, RedisOptions};
 
@@ -108,6 +108,33 @@ async fn messages_that_a_failover_lost_are_noticed() {
 }
 
 #[tokio::test]
+async fn message_with_the_number_of_a_lost_one_is_noticed() {
+    let engine = Engine::start();
+    let node = engine.connect().await;
+    let mailboxes = node.mailboxes();
+    // A new connection for wake-ups would cause a read.
+    let _connected = node.bus().subscribe().await.unwrap();
+    let mut mailbox = mailboxes.open().await.unwrap();
+    for number in 1..=3 {
+        send(&mailboxes, &*mailbox, number).await;
+        assert_eq!(next(&mut *mailbox).await, Some(message(number)));
+    }
+    let mut commands = engine.commands().await;
+    let [lease, list] = ["o", "l"].map(|name| format!("tw:test:{{m:{}}}:{name}", mailbox.node()));
+    // A failover has lost the third message. Another one gets its number, and the wake-up of that one is lost, too.
+    let _: () = commands.del(&list).await.unwrap();
+    let lost = [("next", "3"), ("last_id", "the second one's")];
+    let _: () = commands.hset_multiple(&lease, &lost).await.unwrap();
+    let channel: String = commands.hget(&lease, "channel").await.unwrap();
+    let _: () = commands.hset(&lease, "channel", "tw:none").await.unwrap();
+    send(&mailboxes, &*mailbox, 10).await;
+    let _: () = commands.hset(&lease, "channel", channel).await.unwrap();
+    // This message has the number that the node expects.
+    send(&mailboxes, &*mailbox, 11).await;
+    assert_eq!(next(&mut *mailbox).await, None);
+}
+
+#[tokio::test]
 async fn messages_survive_a_lost_connection_and_a_restart() {
     let mut engine = Engine::start_persistent();
     let (node, other) = (engine.connect().await, engine.connect().await);
@@ -162,34 +189,83 @@ async fn closed_mailboxes_leave_nothing_behind() {
         .expect("the number is given back");
 }
 
+/// Returns a message that takes this many bytes in the engine.
+fn message_of(bytes: usize) -> NodeMessage {
+    let with_text = |length: usize| NodeMessage::Response {
+        session: "session".to_owned(),
+        id: 1.into(),
+        outcome: Ok(RawJson::from(json!({"text": "x".repeat(length)}))),
+    };
+    // Each message is stored with an id.
+    let empty = serde_json::to_vec(&with_text(0)).unwrap().len() + 16;
+    with_text(bytes - empty)
+}
+
 #[tokio::test]
-async fn message_is_received_with_one_read() {
+async fn small_messages_are_received_without_a_read() {
     let engine = Engine::start();
     let (node, sender) = (engine.connect().await, engine.connect().await);
     let (mailboxes, sender) = (node.mailboxes(), sender.mailboxes());
-    let mut mailbox = mailboxes.open().await.unwrap();
     let requests = || {
         let counters = node.counters();
         let mut calls = counters.calls.iter();
         let calls = calls.find(|calls| calls.store == "mailboxes");
-        calls.map(|calls| calls.succeeded)
+        calls.map_or(0, |calls| calls.succeeded)
     };
-    // The first read loads the script, and finds nothing.
-    let waiting = timeout(Duration::from_millis(200), mailbox.next()).await;
-    assert!(waiting.is_err());
-    let before = requests();
-    for number in 1..=3 {
-        send(&sender, &*mailbox, number).await;
+    // A new connection for wake-ups would cause a read.
+    let _connected = node.bus().subscribe().await.unwrap();
+    let mut commands = engine.commands().await;
+    // A mailbox that is dropped gives its number back, which would count as a request.
+    let mut opened = Vec::new();
+    for (message, takes_wake_ups, reads) in [
+        (message(1), true, 0),
+        (message_of(16 * 1024), true, 0),
+        (message_of(16 * 1024 + 1), true, 1),
+        (message(1), false, 1),
+    ] {
+        let mut mailbox = mailboxes.open().await.unwrap();
+        if !takes_wake_ups {
+            // The node has an older version.
+            let lease = format!("tw:test:{{m:{}}}:o", mailbox.node());
+            let _: () = commands.hdel(&lease, "wake_up_bytes").await.unwrap();
+        }
+        // The first read finds nothing.
+        let start = requests();
+        while requests() == start {
+            let waiting = timeout(Duration::from_millis(200), mailbox.next()).await;
+            assert!(waiting.is_err());
+        }
+        let before = requests();
+        assert!(sender.send(mailbox.node(), &message).await.unwrap());
+        assert_eq!(next(&mut *mailbox).await, Some(message));
+        assert_eq!(requests(), before + reads);
+        opened.push(mailbox);
     }
-    for number in 1..=3 {
+}
+
+#[tokio::test]
+async fn messages_of_wake_ups_are_removed_and_do_not_arrive_again() {
+    let engine = Engine::start();
+    let mailboxes = engine.connect().await.mailboxes();
+    let mut mailbox = mailboxes.open().await.unwrap();
+    let list = format!("tw:test:{{m:{}}}:l", mailbox.node());
+    let mut commands = engine.commands().await;
+    for number in 1..=350 {
+        send(&mailboxes, &*mailbox, number).await;
+        assert_eq!(next(&mut *mailbox).await, Some(message(number)));
+        let stored: usize = commands.llen(&list).await.unwrap();
+        // The 100 messages that cause a read, and the one that was sent before it.
+        assert!(stored <= 101, "{stored} messages");
+    }
+    // More messages than may wait in memory.
+    for number in 1..=350 {
+        send(&mailboxes, &*mailbox, number).await;
+    }
+    for number in 1..=350 {
         assert_eq!(next(&mut *mailbox).await, Some(message(number)));
     }
-    assert_eq!(requests(), before.map(|before| before + 1));
-    // The messages are removed with the next read, and do not arrive again.
-    for number in 4..=6 {
-        send(&sender, &*mailbox, number).await;
-        assert_eq!(next(&mut *mailbox).await, Some(message(number)));
-    }
+    send(&mailboxes, &*mailbox, 351).await;
+    assert_eq!(next(&mut *mailbox).await, Some(message(351)));
 }
 
 #[tokio::test]
