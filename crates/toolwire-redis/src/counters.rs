@@ -60,11 +60,31 @@ impl CountedStore {
     }
 }
 
+/// What happened to records, beside the requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CountedEvent {
+    SessionCreated,
+    SessionDeleted,
+    SessionUnknown,
+    StreamGap,
+    StreamUnknown,
+    EntriesLost,
+    MailboxLost,
+    MailboxFull,
+    MailboxAbsent,
+}
+
+impl CountedEvent {
+    const COUNT: usize = Self::MailboxAbsent as usize + 1;
+}
+
 /// The running counts of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct LiveCounters {
     /// In the order of [`CountedStore::ALL`].
     stores: [LiveCalls; CountedStore::ALL.len()],
+    /// In the order of [`CountedEvent`].
+    events: [AtomicU64; CountedEvent::COUNT],
     pub(crate) lost_connections: AtomicU64,
     pub(crate) reconnects: AtomicU64,
 }
@@ -99,6 +119,17 @@ impl LiveCounters {
         counter.fetch_add(1, Ordering::Relaxed);
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         calls.micros.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_event(&self, event: CountedEvent) {
+        if let Some(count) = self.events.get(event as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn events(&self, event: CountedEvent) -> u64 {
+        let count = self.events.get(event as usize);
+        count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     pub(crate) fn calls(&self) -> Vec<StoreCalls> {
@@ -136,6 +167,26 @@ pub struct RedisCounters {
     pub bus_received: u64,
     /// How often bus messages may have been lost, so that the listeners of this node are synchronized again.
     pub bus_lagged: u64,
+    /// The sessions that this node has created.
+    pub sessions_created: u64,
+    /// The sessions that this node has deleted before their end.
+    pub sessions_deleted: u64,
+    /// How often this node did not find a session: it has expired, was deleted, belongs to another principal, or never existed.
+    pub sessions_unknown: u64,
+    /// How often a client resumed a stream whose next entries were evicted.
+    pub stream_gaps: u64,
+    /// How often a client resumed a stream that does not exist, or with a number that the stream does not have.
+    pub streams_unknown: u64,
+    /// How often the engine had lost entries of a stream that this node writes, for example in a failover.
+    pub entries_lost: u64,
+    /// How often this node lost its mailbox: it did not read it for too long, or the engine has lost messages.
+    pub mailboxes_lost: u64,
+    /// How often a message was rejected because the mailbox of its node was full.
+    pub mailboxes_full: u64,
+    /// How often a message was for a node that has no mailbox any more.
+    pub mailboxes_absent: u64,
+    /// How often a value did not open with the keys of [`with_sealing`](crate::RedisOptions::with_sealing).
+    pub unopened_values: u64,
 }
 
 /// The requests of one store to the engine. One call of a store is one request, or a few.

@@ -97,8 +97,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use connection::{Connection, Repeat, Target};
-use counters::CountedStore;
+use connection::{Connection, Target};
+use counters::{CountedEvent, CountedStore};
 use keys::Keys;
 use subscriber::Subscriber;
 use tokio::time::Instant;
@@ -252,6 +252,16 @@ impl Redis {
             bus_sent: bus.sent,
             bus_received: bus.received,
             bus_lagged: bus.lagged,
+            sessions_created: counters.events(CountedEvent::SessionCreated),
+            sessions_deleted: counters.events(CountedEvent::SessionDeleted),
+            sessions_unknown: counters.events(CountedEvent::SessionUnknown),
+            stream_gaps: counters.events(CountedEvent::StreamGap),
+            streams_unknown: counters.events(CountedEvent::StreamUnknown),
+            entries_lost: counters.events(CountedEvent::EntriesLost),
+            mailboxes_lost: counters.events(CountedEvent::MailboxLost),
+            mailboxes_full: counters.events(CountedEvent::MailboxFull),
+            mailboxes_absent: counters.events(CountedEvent::MailboxAbsent),
+            unopened_values: self.options.sealing.as_ref().map_or(0, Sealing::unopened),
         }
     }
 

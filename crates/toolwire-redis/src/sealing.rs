@@ -2,6 +2,8 @@
 //!
 //! A value is bound to the name under which it is stored: a value that was moved to another name does not open.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use toolwire::KeyRing;
@@ -15,12 +17,15 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Sealing {
     keys: KeyRing,
+    /// The number of values that did not open. Clones share it.
+    unopened: Arc<AtomicU64>,
 }
 
 impl Sealing {
     pub(crate) fn new(keys: KeyRing) -> Self {
         Self {
             keys: keys.with_max_payload(MAX_BYTES),
+            unopened: Arc::default(),
         }
     }
 
@@ -43,8 +48,18 @@ impl Sealing {
 
     /// Opens a value that was sealed for this name. Returns `None` if it was not.
     pub(crate) fn open(&self, name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-        let sealed = str::from_utf8(sealed).ok()?;
-        request_state::open(&self.keys, &binding(name), sealed, since_epoch()).ok()
+        let opened = str::from_utf8(sealed).ok().and_then(|sealed| {
+            request_state::open(&self.keys, &binding(name), sealed, since_epoch()).ok()
+        });
+        if opened.is_none() {
+            self.unopened.fetch_add(1, Ordering::Relaxed);
+        }
+        opened
+    }
+
+    /// Returns the number of values that did not open.
+    pub(crate) fn unopened(&self) -> u64 {
+        self.unopened.load(Ordering::Relaxed)
     }
 }
 

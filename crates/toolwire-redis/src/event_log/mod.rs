@@ -16,6 +16,7 @@ use toolwire::store::{
 };
 
 use crate::connection::{Connection, Repeat, milliseconds};
+use crate::counters::CountedEvent;
 use crate::keys::{self, Keys};
 use crate::sealing::Sealing;
 use crate::subscriber::Subscriber;
@@ -126,7 +127,17 @@ impl RedisEventLog {
         let repeat = Repeat::Harmless;
         let response: Vec<Vec<u8>> = self.connection.send(&invocation, repeat).await?;
         let stream = self.keys.stream(key, &keys::owner(principal));
-        read(response, after, &self.format(&stream))
+        let read = read(response, after, &self.format(&stream))?;
+        match &read {
+            Read::Replay(Replay::Gap { .. }) => {
+                self.connection.count_event(CountedEvent::StreamGap);
+            }
+            Read::Replay(Replay::Unknown) => {
+                self.connection.count_event(CountedEvent::StreamUnknown);
+            }
+            _ => {}
+        }
+        Ok(read)
     }
 
     fn format<'a>(&'a self, stream: &'a str) -> EntryFormat<'a> {
@@ -233,7 +244,11 @@ impl EventLog for RedisEventLog {
                 invocation.arg(self.format(&stream).encode(entry)?);
             }
             let repeat = Repeat::Harmless;
-            appended(self.connection.send(&invocation, repeat).await?)
+            let appended = appended(self.connection.send(&invocation, repeat).await?)?;
+            if matches!(appended, Appended::Lost { .. }) {
+                self.connection.count_event(CountedEvent::EntriesLost);
+            }
+            Ok(appended)
         })
     }
 

@@ -4,8 +4,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolwire::Principal;
-use toolwire::store::{Bus as _, SessionStore as _};
-use toolwire_redis::RedisOptions;
+use toolwire::store::{
+    Bus as _, EventLog as _, LogEntry, Mailboxes as _, NodeMessage, NonceStore as _, Replay,
+    SessionRecord, SessionStore as _, StreamKey,
+};
+use toolwire::types::{ProtocolVersion, RawJson};
+use toolwire::{KeyRing, StateKey};
+use toolwire_redis::{Redis, RedisOptions};
 
 use crate::engine::Engine;
 
@@ -74,4 +79,126 @@ async fn observer_sees_each_request_and_its_outcome() {
     assert_eq!(seen[0].1, "ok");
     assert!(["unavailable", "unknown"].contains(&seen[1].1), "{seen:?}");
     assert!(seen.iter().all(|((_, operation), _)| !operation.is_empty()));
+}
+
+fn requests(redis: &Redis, store: &str) -> u64 {
+    let calls = redis.counters().calls;
+    calls
+        .iter()
+        .find(|calls| calls.store == store)
+        .unwrap()
+        .succeeded
+}
+
+#[tokio::test]
+async fn used_nonce_is_one_request() {
+    let engine = Engine::start();
+    let redis = engine.connect().await;
+    let nonces = redis.nonces();
+    // The first call of a principal loads the script.
+    let ann = Principal::from_stored(Some("ann"));
+    for owner in [Principal::anonymous(), ann] {
+        assert!(nonces.mark_used(&owner, &[0; 32], TTL).await.unwrap());
+        let before = requests(&redis, "nonces");
+        for fingerprint in 1..=5 {
+            assert!(
+                nonces
+                    .mark_used(&owner, &[fingerprint; 32], TTL)
+                    .await
+                    .unwrap()
+            );
+        }
+        assert_eq!(requests(&redis, "nonces") - before, 5);
+    }
+}
+
+#[cfg(feature = "auth")]
+#[tokio::test]
+async fn each_call_of_the_proxy_store_is_one_request() {
+    use toolwire_auth::proxy::store::{NewProxyRecord, ProxyRecord, ProxyStore as _};
+
+    let engine = Engine::start();
+    let redis = engine.connect().await;
+    let (store, kind, key) = (redis.proxy_store(), ProxyRecord::Grant, [1; 32]);
+    let record = |text: &str| NewProxyRecord::new(text, TTL);
+    // The first round loads the scripts.
+    for _ in 0..2 {
+        let before = requests(&redis, "proxy");
+        store.put(kind, &key, record("a")).await.unwrap();
+        assert!(store.replace(kind, &key, "a", record("b")).await.unwrap());
+        assert_eq!(store.get(kind, &key).await.unwrap().unwrap(), "b");
+        assert!(store.take(kind, &key).await.unwrap().is_some());
+        assert_eq!(requests(&redis, "proxy") - before, 4);
+    }
+}
+
+#[tokio::test]
+async fn unusual_events_are_counted() {
+    let engine = Engine::start();
+    let options = |key: u8| {
+        let keys = KeyRing::new(StateKey::new([key; 32]));
+        RedisOptions::new("test")
+            .with_sealing(keys)
+            .with_events_per_stream(2)
+            .with_messages_per_mailbox(1)
+    };
+    let redis = engine.connect_with(options(1)).await;
+    let owner = Principal::anonymous();
+    let sessions = redis.sessions();
+    let record = SessionRecord::new(ProtocolVersion::V2025_11_25, Default::default(), None);
+    for id in ["a", "b"] {
+        let created = sessions.create(id, &owner, record.clone(), TTL).await;
+        created.unwrap();
+    }
+    assert!(sessions.delete("a", &owner).await.unwrap());
+    assert!(
+        sessions
+            .load("a", &owner, TTL, None)
+            .await
+            .unwrap()
+            .is_none()
+    );
+
+    let (log, key) = (redis.event_log(), StreamKey::new("b", "stream"));
+    let read = log.read_after(&owner, &key, 0, Duration::ZERO).await;
+    assert_eq!(read.unwrap(), Replay::Unknown);
+    let mut writer = log.open(&owner, &key, 1, None).await.unwrap();
+    let entries = ["1", "2", "3"].map(|text| LogEntry::Message(text.into()));
+    log.append(&owner, &key, writer, &entries).await.unwrap();
+    let read = log.read_after(&owner, &key, 0, Duration::ZERO).await;
+    assert_eq!(read.unwrap(), Replay::Gap { oldest: 2 });
+    writer.next = 9;
+    log.append(&owner, &key, writer, &entries).await.unwrap();
+
+    let mailboxes = redis.mailboxes();
+    let mailbox = mailboxes.open().await.unwrap();
+    let node = mailbox.node();
+    let message = NodeMessage::Response {
+        session: "b".to_owned(),
+        id: 1.into(),
+        outcome: Ok(RawJson::empty_object()),
+    };
+    assert!(mailboxes.send(node, &message).await.unwrap());
+    assert!(mailboxes.send(node, &message).await.is_err());
+    let absent = node.checked_add(1).unwrap_or(std::num::NonZeroU16::MIN);
+    assert!(!mailboxes.send(absent, &message).await.unwrap());
+
+    let counters = redis.counters();
+    assert_eq!(
+        (counters.sessions_created, counters.sessions_deleted),
+        (2, 1)
+    );
+    assert_eq!(counters.sessions_unknown, 1);
+    assert_eq!((counters.stream_gaps, counters.streams_unknown), (1, 1));
+    assert_eq!(counters.entries_lost, 1);
+    assert_eq!((counters.mailboxes_full, counters.mailboxes_absent), (1, 1));
+    assert_eq!((counters.mailboxes_lost, counters.unopened_values), (0, 0));
+
+    let other = engine.connect_with(options(2)).await;
+    let before = other.counters().unopened_values;
+    let found = other.sessions().load("b", &owner, TTL, None).await;
+    assert!(found.unwrap().is_none());
+    let counters = other.counters();
+    assert_eq!(counters.unopened_values - before, 1);
+    assert_eq!(counters.sessions_unknown, 1);
 }

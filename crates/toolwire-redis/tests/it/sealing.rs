@@ -6,9 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::AsyncCommands as _;
 use toolwire::store::{
-    EventLog as _, LogEntry, Replay, SessionRecord, SessionStore as _, StreamKey, contract,
+    EventLog as _, LogEntry, Mailboxes as _, NodeMessage, Replay, SessionRecord, SessionStore as _,
+    StreamKey, contract,
 };
-use toolwire::types::ProtocolVersion;
+use toolwire::types::{ProtocolVersion, RawJson};
 use toolwire::{KeyRing, Principal, StateKey};
 use toolwire_redis::{Redis, RedisOptions};
 
@@ -70,6 +71,17 @@ async fn records_are_readable_with_their_keys_only() {
     let mut commands = engine.commands().await;
     let keys: Vec<String> = commands.keys("*:l:*").await.unwrap();
     let stored: Vec<Vec<u8>> = commands.lrange(&keys[0], 0, -1).await.unwrap();
+    assert!(!String::from_utf8_lossy(&stored[0]).contains("visible"));
+    let mailboxes = redis.mailboxes();
+    let mailbox = mailboxes.open().await.unwrap();
+    let message = NodeMessage::Response {
+        session: "visible".to_owned(),
+        id: 1.into(),
+        outcome: Ok(RawJson::empty_object()),
+    };
+    assert!(mailboxes.send(mailbox.node(), &message).await.unwrap());
+    let list = format!("tw:test:{{m:{}}}:l", mailbox.node());
+    let stored: Vec<Vec<u8>> = commands.lrange(&list, 0, -1).await.unwrap();
     assert!(!String::from_utf8_lossy(&stored[0]).contains("visible"));
     let keys: Vec<String> = commands.keys("*:s:*").await.unwrap();
     let stored: Vec<u8> = commands.get(&keys[0]).await.unwrap();
