@@ -26,7 +26,7 @@
 //! | `tw:<service>:bus`, `tw:<service>:wake` | channel | bus messages; streams with new entries for waiting readers |
 //! | `tw:<service>:node:<id>` | channel | the mailboxes of a node with new messages |
 //! | `tw:<service>:key` | string | a random key that all nodes share |
-//! | `tw:<service>:nodes` | hash | the key layout of the node that started last, and a value that it has sealed |
+//! | `tw:<service>:nodes` | hash | the key layout of the node that started last, and values that it has sealed |
 //! | `tw:<service>:check` | string | written, read and removed when a node starts |
 //!
 //! The part in braces selects the primary of a cluster, so that each script uses one primary. `<owner>` is a digest of

@@ -58,6 +58,7 @@ mod event_log;
 pub mod guide;
 mod keys;
 mod mailboxes;
+mod node_comparison;
 mod nonces;
 mod options;
 #[cfg(feature = "auth")]
@@ -65,6 +66,7 @@ mod proxy;
 mod random_id;
 mod sealing;
 mod sessions;
+mod shared_key;
 mod start_checks;
 mod subscriber;
 mod sync;
@@ -100,6 +102,8 @@ use std::time::Duration;
 use connection::{Connection, Target};
 use counters::{CountedEvent, CountedStore};
 use keys::Keys;
+use sealing::Sealing;
+use shared_key::SharedKey;
 use subscriber::Subscriber;
 use tokio::time::Instant;
 use toolwire::KeyRing;
@@ -116,6 +120,7 @@ pub struct Redis {
     keys: Keys,
     options: RedisOptions,
     warnings: Arc<[EngineWarning]>,
+    shared_key: SharedKey,
 }
 
 impl Redis {
@@ -154,6 +159,7 @@ impl Redis {
             keys,
             options,
             warnings: warnings.into(),
+            shared_key: SharedKey::default(),
         })
     }
 
@@ -265,10 +271,50 @@ impl Redis {
         }
     }
 
+    /// Compares the keys of [`Server::with_request_state_keys`](toolwire::Server::with_request_state_keys) with those of the
+    /// node that called this method before. Returns a warning, which is also logged, if this node cannot open its request
+    /// states. Call it when a node starts: nodes with different keys reject each other's request states.
+    ///
+    /// ```no_run
+    /// # async fn start(redis: &toolwire_redis::Redis) -> Result<(), Box<dyn std::error::Error>> {
+    /// use toolwire::{KeyRing, Server, StateKey};
+    ///
+    /// let key: [u8; 32] = std::fs::read("/run/secrets/state.key")?.try_into().map_err(|_| "32 bytes")?;
+    /// let keys = KeyRing::new(StateKey::new(key));
+    /// redis.check_request_state_keys(&keys).await?;
+    /// let server = Server::new("my-service", "1.0.0").with_request_state_keys(keys);
+    /// # drop(server);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the engine is unavailable.
+    pub async fn check_request_state_keys(
+        &self,
+        keys: &KeyRing,
+    ) -> Result<Option<EngineWarning>, StoreError> {
+        let inspects_only = self.options.inspects_only;
+        let check = node_comparison::check_request_state_keys(
+            &self.connection,
+            &self.keys,
+            keys,
+            inspects_only,
+        );
+        let warning = check.await?;
+        if let Some(warning) = &warning {
+            tracing::warn!("{warning}");
+        }
+        Ok(warning)
+    }
+
     /// Returns a random key that all nodes of the service share. The first node stores it.
     ///
     /// It suits [`Server::with_request_state_keys`](toolwire::Server::with_request_state_keys) if no other place for
     /// secrets exists. All who can read the engine can read the key.
+    ///
+    /// If the engine loses its data, this node stores the key again after it has connected again. If another node has stored
+    /// another key before that, this node logs an error and has to be restarted.
     ///
     /// # Errors
     /// Returns an error if the engine is unavailable.
@@ -330,7 +376,7 @@ impl Redis {
     /// }
     /// ```
     #[must_use]
-    pub fn token_store(&self, user: &str, seals: toolwire::KeyRing) -> RedisTokenStore {
+    pub fn token_store(&self, user: &str, seals: KeyRing) -> RedisTokenStore {
         let user = keys::digest(user.as_bytes());
         RedisTokenStore::new(
             self.connection_of(CountedStore::Tokens),

@@ -26,6 +26,7 @@ pub struct RedisOptions {
     pub(crate) bytes_per_stream: usize,
     pub(crate) stream_retention: Duration,
     pub(crate) sealing: Option<Sealing>,
+    pub(crate) inspects_only: bool,
     #[cfg(feature = "auth")]
     pub(crate) proxy: crate::proxy::ProxyLimits,
     pub(crate) messages_per_mailbox: usize,
@@ -64,6 +65,7 @@ impl RedisOptions {
             bytes_per_stream: 1024 * 1024,
             stream_retention: Duration::from_secs(10 * 60),
             sealing: None,
+            inspects_only: false,
             #[cfg(feature = "auth")]
             proxy: crate::proxy::ProxyLimits::default(),
             messages_per_mailbox: 10_000,
@@ -187,6 +189,14 @@ impl RedisOptions {
     #[must_use]
     pub fn with_bytes_per_mailbox(mut self, bytes: usize) -> Self {
         self.bytes_per_mailbox = bytes;
+        self
+    }
+
+    /// Connects as a tool that inspects the engine, and not as a node of the service. The checks at the start then store
+    /// nothing that a node would compare with its own keys. Default: a node.
+    #[must_use]
+    pub fn with_inspection_only(mut self) -> Self {
+        self.inspects_only = true;
         self
     }
 

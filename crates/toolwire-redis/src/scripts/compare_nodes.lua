@@ -1,6 +1,9 @@
 #!lua
--- Notes what a node uses, and returns what the node that started before it uses.
--- KEYS: the nodes. ARGV: the format of the keys, a value that the node has sealed or an empty text.
-local before = redis.call('HMGET', KEYS[1], 'format', 'sealed')
-redis.call('HSET', KEYS[1], 'format', ARGV[1], 'sealed', ARGV[2])
+-- Returns what the node that started before has stored, and stores what this node uses.
+-- KEYS: the nodes. ARGV: names and values.
+local before = {}
+for i = 1, #ARGV, 2 do
+  before[#before + 1] = redis.call('HGET', KEYS[1], ARGV[i])
+end
+redis.call('HSET', KEYS[1], unpack(ARGV))
 return before

@@ -15,12 +15,14 @@ mod counters;
 mod engine;
 mod event_log;
 mod mailboxes;
+mod node_comparison;
 mod nonces;
 #[cfg(feature = "auth")]
 mod proxy;
 mod sealing;
 mod sentinel;
 mod sessions;
+mod shared_key;
 mod tasks;
 #[cfg(feature = "tls")]
 mod tls;

@@ -13,9 +13,9 @@ use crate::show::plain_text;
 /// The number of commands whose round trip is measured.
 const ROUND_TRIPS: usize = 20;
 
-/// Connects to an engine as a node would, and reports problems with their remedies.
+/// Connects to an engine as a node would, and reports problems with their remedies. It changes nothing that nodes compare.
 pub(crate) async fn check_redis(arguments: &DoctorRedis, screen: &Screen) -> Result<Exit, Failure> {
-    let options = RedisOptions::new(&arguments.service);
+    let options = RedisOptions::new(&arguments.service).with_inspection_only();
     let redis = Redis::connect(&arguments.url, options).await;
     let redis = redis.map_err(|error| Failure::new(exit_of(&error), error.to_string()))?;
     let round_trip = median_round_trip(&redis).await;

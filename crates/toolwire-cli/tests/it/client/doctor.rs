@@ -22,6 +22,18 @@ async fn suitable_engine_is_reported_with_its_round_trip() {
 }
 
 #[tokio::test]
+async fn doctor_is_not_a_node_of_the_service() {
+    let engine = start(&PERSISTENT);
+    let url = engine.url();
+    run(&["doctor", "redis", &url, "--service", "orders"])
+        .await
+        .ok();
+    // Otherwise the next node would compare its keys with those of the doctor.
+    assert_eq!(engine.command("EXISTS tw:orders:nodes").unwrap(), "0");
+    assert_eq!(engine.command("DBSIZE").unwrap(), "0");
+}
+
+#[tokio::test]
 async fn risks_are_reported_with_their_remedies() {
     let engine = start(&IN_MEMORY);
     let report = run(&["doctor", "redis", &engine.url()]).await.ok();
