@@ -20,6 +20,8 @@ pub(crate) enum CountedStore {
     Tokens,
     #[cfg(feature = "client")]
     ClientCache,
+    #[cfg(feature = "events")]
+    Subscriptions,
     /// The start and [`Redis`](crate::Redis) itself.
     Other,
 }
@@ -38,6 +40,8 @@ impl CountedStore {
         Self::Tokens,
         #[cfg(feature = "client")]
         Self::ClientCache,
+        #[cfg(feature = "events")]
+        Self::Subscriptions,
         Self::Other,
     ];
 
@@ -55,6 +59,8 @@ impl CountedStore {
             Self::Tokens => "tokens",
             #[cfg(feature = "client")]
             Self::ClientCache => "client_cache",
+            #[cfg(feature = "events")]
+            Self::Subscriptions => "subscriptions",
             Self::Other => "other",
         }
     }
@@ -193,8 +199,8 @@ pub struct RedisCounters {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreCalls {
-    /// The store: `sessions`, `event_log`, `bus`, `mailboxes`, `nonces`, `tasks`, `proxy`, `tokens`, `client_cache`, or
-    /// `other`.
+    /// The store: `sessions`, `event_log`, `bus`, `mailboxes`, `nonces`, `tasks`, `proxy`, `tokens`, `client_cache`,
+    /// `subscriptions`, or `other`.
     pub store: &'static str,
     /// Requests that the engine has executed, also those that a limit of a store rejects.
     pub succeeded: u64,

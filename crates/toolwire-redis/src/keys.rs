@@ -21,6 +21,7 @@
 //! | `tw:<service>:{u:<user>}:v:<name>`, `:lock:<name>` | string | a sealed token of a client; its lock |
 //! | `tw:<service>:{c:<server>}:e:<request>` | hash | a cached result of a client |
 //! | `tw:<service>:{c:<server>}:tags` | hash | the versions of the tags of cached results |
+//! | `tw:<service>:{w:<process>}:subscriptions` | hash | the sealed webhook subscriptions of a server process |
 //! | `tw:<service>:{m:<number>}:o` | hash | the lease of the number of a node |
 //! | `tw:<service>:{m:<number>}:l` | list | the messages in the mailbox of a node |
 //! | `tw:<service>:bus`, `tw:<service>:wake` | channel | bus messages; streams with new entries for waiting readers |
@@ -201,6 +202,15 @@ impl Keys {
     pub(crate) fn cache_tags(&self, server: &str) -> String {
         let server = digest(server.as_bytes());
         format!("{}{{c:{server}}}:tags", self.prefix)
+    }
+}
+
+#[cfg(feature = "events")]
+impl Keys {
+    /// Returns the key of the webhook subscriptions of a server process.
+    pub(crate) fn subscriptions(&self, process: &str) -> String {
+        let process = digest(process.as_bytes());
+        format!("{}{{w:{process}}}:subscriptions", self.prefix)
     }
 }
 

@@ -10,6 +10,8 @@
 //! - request states and DPoP proofs that can be used once ([`Redis::nonces`]),
 //! - an OAuth proxy (`Redis::proxy_store`, with the feature `auth`).
 //!
+//! The webhook subscriptions of a server survive a restart with `Redis::subscriptions`, with the feature `events`.
+//!
 //! Clients on many nodes share tokens (`Redis::token_store`, with the feature `auth`) and cached results
 //! (`Redis::client_cache`, with the feature `client`).
 //!
@@ -69,6 +71,8 @@ mod sessions;
 mod shared_key;
 mod start_checks;
 mod subscriber;
+#[cfg(feature = "events")]
+mod subscriptions;
 mod sync;
 mod tasks;
 #[cfg(feature = "tls")]
@@ -90,6 +94,8 @@ pub use options::RedisOptions;
 #[cfg(feature = "auth")]
 pub use proxy::RedisProxyStore;
 pub use sessions::RedisSessionStore;
+#[cfg(feature = "events")]
+pub use subscriptions::RedisSubscriptionStore;
 pub use tasks::RedisTaskStore;
 #[cfg(feature = "auth")]
 pub use tokens::RedisTokenStore;
@@ -406,6 +412,23 @@ impl Redis {
         RedisCache::new(
             self.connection_of(CountedStore::ClientCache),
             self.keys.clone(),
+        )
+    }
+}
+
+#[cfg(feature = "events")]
+impl Redis {
+    /// Returns the store for the webhook subscriptions of one server process, sealed with these keys, for
+    /// [`WebhookOptions::with_store`](toolwire::events::WebhookOptions::with_store).
+    ///
+    /// `process` names the process: it is the same after a restart, and no two processes have the same name at a time. Each
+    /// process delivers the events of its own subscriptions.
+    #[must_use]
+    pub fn subscriptions(&self, process: &str, seals: KeyRing) -> RedisSubscriptionStore {
+        RedisSubscriptionStore::new(
+            self.connection_of(CountedStore::Subscriptions),
+            self.keys.subscriptions(process),
+            seals,
         )
     }
 }

@@ -23,6 +23,8 @@ mod sealing;
 mod sentinel;
 mod sessions;
 mod shared_key;
+#[cfg(feature = "events")]
+mod subscriptions;
 mod tasks;
 #[cfg(feature = "tls")]
 mod tls;
