@@ -34,7 +34,7 @@ const CHROMIUM: Program = Program {
 };
 
 /// The engine of `toolwire-redis`. Its tests start it themselves.
-pub(crate) const REDIS: Program = Program {
+const REDIS: Program = Program {
     name: "Redis or Valkey",
     used_by: "the tests of toolwire-redis",
     commands: &["redis-server", "valkey-server"],
@@ -89,6 +89,14 @@ impl Program {
         let mut commands = self.commands.iter();
         let found = commands.find(|command| output_of(command, &[self.version]).is_some());
         found.map(|command| (*command).to_owned())
+    }
+}
+
+/// Returns the command of Redis or Valkey.
+pub(crate) fn engine() -> Outcome<String> {
+    match std::env::var("TOOLWIRE_ENGINE") {
+        Ok(configured) => Ok(configured),
+        Err(_) => REDIS.find_or_install(),
     }
 }
 

@@ -211,7 +211,7 @@ fn lint_directory() -> Outcome<PathBuf> {
 /// Installs the packages of the peers and of the conformance suite if needed.
 fn install_packages(root: &Path, toolchain: &Toolchain) -> Outcome {
     programs::chromium()?;
-    programs::REDIS.find_or_install()?;
+    programs::engine()?;
     programs::HAPROXY.find_or_install()?;
     page::install(root, toolchain)?;
     peers::install_packages(root, toolchain)?;
@@ -263,11 +263,10 @@ fn test_with(
 ) -> Outcome {
     install_packages(root, toolchain)?;
     releases::build_rmcp(root, &cargo)?;
-    let mut tests = cargo(root, ALL_TESTS);
-    // The command is built with the tests of its crate, and everything is built before any test runs.
-    tests.env("TOOLWIRE_BIN", built_command()?);
-    tests.env("TOOLWIRE_CHROMIUM", programs::chromium()?);
-    // Many tests wait for other processes, so one more runs at a time than there are processors.
+    let mut most = cargo(root, MOST_TESTS);
+    most.env("TOOLWIRE_BIN", built_command()?);
+    most.env("TOOLWIRE_CHROMIUM", programs::chromium()?);
+    // One more test runs at a time than there are processors, because tests wait.
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         let threads = thread::available_parallelism().map_or(2, |processors| processors.get() + 1);
         tests.env("RUST_TEST_THREADS", threads.to_string());

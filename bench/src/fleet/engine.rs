@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// The names of the engine, in the order in which they are tried.
 const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
 
+/// The environment variable that selects another program, for example `valkey-server`.
+const PROGRAM_VARIABLE: &str = "TOOLWIRE_ENGINE";
+
 /// The longest time until the engine responds.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -89,8 +92,8 @@ impl Drop for Engine {
 }
 
 fn spawn(directory: &Path) -> io::Result<Child> {
-    for program in PROGRAMS {
-        let started = Command::new(program)
+    for program in programs() {
+        let started = Command::new(&program)
             .args(["--port", "0", "--save", "", "--appendonly", "no"])
             .arg("--unixsocket")
             .arg(directory.join("socket"))
@@ -106,8 +109,19 @@ fn spawn(directory: &Path) -> io::Result<Child> {
     }
     Err(io::Error::new(
         ErrorKind::NotFound,
-        "install redis-server or valkey-server (on Debian: `apt-get install redis-server`)",
+        format!(
+            "install redis-server or valkey-server (on Debian: `apt-get install redis-server`), or set {PROGRAM_VARIABLE} to \
+             another program"
+        ),
     ))
+}
+
+/// Returns the programs that may be the engine, in the order in which they are tried.
+fn programs() -> Vec<String> {
+    match std::env::var(PROGRAM_VARIABLE) {
+        Ok(program) => vec![program],
+        Err(_) => PROGRAMS.map(str::to_owned).to_vec(),
+    }
 }
 
 /// A connection for commands.

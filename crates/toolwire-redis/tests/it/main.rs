@@ -19,6 +19,7 @@ mod node_comparison;
 mod nonces;
 #[cfg(feature = "auth")]
 mod proxy;
+mod same_as_memory;
 mod sealing;
 mod sentinel;
 mod sessions;

@@ -3,6 +3,9 @@
 -- KEYS: the record, all records by expiry, all records by the end of their protection, the records of the new owner by
 -- expiry. Members of the sorted sets are the last part of the keys of records.
 --
+-- Scripts also remove records that they find in the sorted sets, and their entries in those of their owners. These keys are not in
+-- KEYS, because they are known only then. They have the same part in braces, so they are on the same primary.
+--
 -- A record is a hash: text, owner (a digest, or an empty text), and call (the id of the call that wrote it). A record
 -- that was taken has `taken` (the id of the call that took it) for a short time, and counts as absent.
 local RECORD, EXPIRY, PROTECTION, OWNED = unpack(KEYS)
