@@ -1,24 +1,20 @@
 //! The requests that a server sends to a client while it serves a call: elicitation, sampling and roots, as the client
 //! receives them.
 //!
-//! Only clients before 2026-07-28 get such requests. For later ones, each round of the call has a span.
+//! A client of 2026-07-28 gets them in the results of its calls. They have no id and no trace context: the spans are
+//! children of the current one.
 
-use opentelemetry::KeyValue;
 use opentelemetry::context::FutureExt as _;
-use opentelemetry::trace::{SpanBuilder, SpanKind};
 use serde::Deserialize;
 use toolwire::client_middleware::ReceivedRequest;
 use toolwire::types::Meta;
 use toolwire::{BoxFuture, ErrorObject, RawJson, TraceContext};
-use toolwire_proto::observed::recorded_name;
 
 use crate::attributes::{add_request, server_attributes};
-use crate::conventions::attribute;
 use crate::ending::Ending;
 use crate::first_rounds::Round;
 use crate::parent::Parent;
-use crate::recording::{Recording, Start};
-use crate::side::Side;
+use crate::recording::{Received, Recording};
 use crate::target::Target;
 use crate::telemetry::Telemetry;
 
@@ -55,26 +51,16 @@ impl Telemetry {
             None,
             || None,
         );
-        let id = request.id().to_string();
-        let id = recorded_name(&id).to_owned();
-        attributes.push(KeyValue::new(attribute::REQUEST_ID, id));
-        let round = Round::first();
-        let builder = SpanBuilder::from_name(target.span_name(&method))
-            .with_kind(SpanKind::Server)
-            .with_attributes(attributes)
-            .with_links(parent.links(&round));
-        let context = self.instruments.start(builder, &parent.context);
-        let start = Start {
-            // Durations are those of the side that receives a request.
-            side: Side::Server,
-            context,
-            owns_span: true,
+        let received = Received {
+            id: request.id().map(ToString::to_string),
             method,
             target,
-            round,
+            round: Round::first(),
+            parent,
+            attributes,
             metric_attributes,
         };
-        Recording::new(self, start)
+        Recording::of_received(self, received)
     }
 }
 

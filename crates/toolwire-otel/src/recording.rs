@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use opentelemetry::trace::{Status, TraceContextExt as _};
+use opentelemetry::trace::{SpanBuilder, SpanKind, Status, TraceContextExt as _};
 use opentelemetry::{Context, KeyValue};
 use toolwire_proto::methods;
+use toolwire_proto::observed::recorded_name;
 
 use crate::attributes::upstream;
 use crate::conventions::{attribute, value};
@@ -13,6 +14,7 @@ use crate::ending::Ending;
 use crate::first_rounds::Round;
 use crate::instruments::Instruments;
 use crate::known_names::Peer;
+use crate::parent::Parent;
 use crate::side::Side;
 use crate::target::{Target, may_ask_input};
 use crate::telemetry::{Settings, Telemetry};
@@ -52,7 +54,45 @@ pub(crate) struct Start {
     pub(crate) metric_attributes: Vec<KeyValue>,
 }
 
+/// A received request, before its span starts.
+pub(crate) struct Received {
+    /// The id of the message, if it is one.
+    pub(crate) id: Option<String>,
+    pub(crate) method: String,
+    pub(crate) target: Target,
+    pub(crate) round: Round,
+    pub(crate) parent: Parent,
+    /// The attributes of the span, without the id.
+    pub(crate) attributes: Vec<KeyValue>,
+    /// The attributes of metrics that are known at the start.
+    pub(crate) metric_attributes: Vec<KeyValue>,
+}
+
 impl Recording {
+    /// Starts the span of a received request.
+    pub(crate) fn of_received(telemetry: &Telemetry, received: Received) -> Self {
+        let mut attributes = received.attributes;
+        let id = received.id.as_deref().map(recorded_name);
+        attributes.extend(id.map(|id| KeyValue::new(attribute::REQUEST_ID, id.to_owned())));
+        let builder = SpanBuilder::from_name(received.target.span_name(&received.method))
+            .with_kind(SpanKind::Server)
+            .with_attributes(attributes)
+            .with_links(received.parent.links(&received.round));
+        let instruments = &telemetry.instruments;
+        let context = instruments.start(builder, &received.parent.context);
+        let start = Start {
+            // Durations are those of the side that receives a request.
+            side: Side::Server,
+            context,
+            owns_span: true,
+            method: received.method,
+            target: received.target,
+            round: received.round,
+            metric_attributes: received.metric_attributes,
+        };
+        Self::new(telemetry, start)
+    }
+
     /// Starts to record a request, and counts it as active.
     pub(crate) fn new(telemetry: &Telemetry, start: Start) -> Self {
         let instruments = Arc::clone(&telemetry.instruments);

@@ -1,7 +1,7 @@
 //! The middleware of a server.
 
 use opentelemetry::context::FutureExt as _;
-use opentelemetry::trace::{SpanBuilder, SpanKind, TraceContextExt as _};
+use opentelemetry::trace::TraceContextExt as _;
 use opentelemetry::{Context, KeyValue};
 use toolwire::middleware::{Middleware, Next, NotificationDrop, Outcome, Request};
 use toolwire::types::{code, meta_key};
@@ -13,8 +13,7 @@ use crate::conventions::attribute;
 use crate::ending::Ending;
 use crate::parent::Parent;
 use crate::propagation::Propagators;
-use crate::recording::{Recording, Start};
-use crate::side::Side;
+use crate::recording::{Received, Recording};
 use crate::stream_opening::Opening;
 use crate::target::{Target, is_stream, may_ask_input};
 use crate::telemetry::{Telemetry, TelemetryMode};
@@ -122,9 +121,6 @@ impl Telemetry {
             number,
             arguments,
         );
-        let id = request.scope().request_id().to_string();
-        let id = recorded_name(&id).to_owned();
-        attributes.push(KeyValue::new(attribute::REQUEST_ID, id));
         if let Some(session) = request.scope().connection_token() {
             let session = if self.settings.session_ids {
                 session.to_owned()
@@ -139,16 +135,8 @@ impl Telemetry {
             attributes
                 .extend(port.map(|port| KeyValue::new(attribute::CLIENT_PORT, i64::from(port))));
         }
-        let builder = SpanBuilder::from_name(target.span_name(&method))
-            .with_kind(SpanKind::Server)
-            .with_attributes(attributes)
-            .with_links(parent.links(&round));
-        let context = self.instruments.start(builder, &parent.context);
-        set_meta(request, self.settings.propagators, &context);
-        let start = Start {
-            side: Side::Server,
-            context,
-            owns_span: true,
+        let received = Received {
+            id: Some(request.scope().request_id().to_string()),
             method,
             target,
             round,

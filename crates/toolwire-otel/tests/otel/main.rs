@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "deprecated features are tested, too")]
 
 mod access_log;
+mod client_requests;
 mod dropped_notifications;
 mod metered;
 mod metrics;

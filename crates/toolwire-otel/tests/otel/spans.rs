@@ -362,35 +362,3 @@ async fn long_method_is_shortened() {
         assert_eq!(recorded.as_deref(), Some(&method[..256]));
     }
 }
-
-#[tokio::test]
-async fn internal_error_has_the_trace_id_on_request() {
-    for is_asked in [false, true] {
-        let traced = Traced::new();
-        let mut telemetry = traced.telemetry.clone();
-        if is_asked {
-            telemetry = telemetry.with_trace_ids_in_errors();
-        }
-        let server = server().with_middleware(telemetry).method(
-            "acme/method",
-            |_: RequestContext, _: Value| async {
-                Err::<Value, _>(ErrorObject::internal("broken"))
-            },
-        );
-        let client = connect(Client::builder("agent", "1.0.0"), &server, Era::Modern).await;
-        let failed = client.request("acme/method", json!({})).await;
-        let failed = failed.expect_err("an error");
-        let data = failed.rpc().and_then(|error| error.data.clone());
-        let span = traced.one("acme/method");
-        let id = span.span_context.trace_id().to_string();
-        let expected = is_asked.then(|| format!(r#"{{"traceId":"{id}"}}"#));
-        assert_eq!(data.map(|data| data.get().to_owned()), expected);
-        // Other errors tell the client what it did wrong.
-        let missing = client
-            .call_tool("missing", json!({}))
-            .await
-            .expect_err("an error");
-        let data = missing.rpc().and_then(|error| error.data.clone());
-        assert!(!data.is_some_and(|data| data.get().contains("traceId")));
-    }
-}
