@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Mutex;
 
-use toolwire::relay::UpstreamSource;
+use toolwire::relay::{RelayLoad, UpstreamSource};
 use toolwire::{Catalog, Source as _, SourceListener};
 
 use crate::sync::lock;
@@ -49,6 +49,25 @@ impl OfferedConnection {
     pub(crate) fn offered_previous(&self) -> Option<UpstreamSource> {
         let is_known = !self.own.catalog().has_unknown_entries();
         self.previous().filter(|_| !is_known)
+    }
+
+    /// Leaves a connection that a successor still offers to it. Returns `true` if that is the own one, so that it stays open.
+    ///
+    /// The own connection may have been unknown when the successor chose, and known now. So its state does not tell which
+    /// one the successor has.
+    pub(crate) fn is_handed_over_to(&self, successor: &Self) -> bool {
+        let Some(offered) = successor.previous() else {
+            return false;
+        };
+        if self.previous().as_ref() == Some(&offered) {
+            drop(self.take_previous());
+        }
+        offered == self.own
+    }
+
+    /// Returns what the own connection holds.
+    pub(crate) fn load(&self) -> RelayLoad {
+        self.own.load()
     }
 
     /// Returns the entries that are offered now.

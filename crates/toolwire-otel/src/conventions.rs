@@ -72,6 +72,9 @@ pub(crate) mod metric {
     pub(crate) const STORE_DURATION: &str = "db.client.operation.duration";
     pub(crate) const ACTIVE_REQUESTS: &str = "toolwire.server.active_requests";
     pub(crate) const REJECTIONS: &str = "toolwire.limit.rejections";
+    pub(crate) const DROPPED_NOTIFICATIONS: &str = "toolwire.queue.dropped_notifications";
+    #[cfg(feature = "relay")]
+    pub(crate) const RELAY_UP: &str = "toolwire.relay.upstream.up";
     #[cfg(feature = "relay")]
     pub(crate) const RELAY_CONNECTIONS: &str = "toolwire.relay.upstream.connections";
     #[cfg(feature = "relay")]

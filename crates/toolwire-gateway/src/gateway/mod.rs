@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use toolwire::Server;
+use toolwire::relay::RelayLoad;
 use toolwire::transport::http::HttpService;
 use toolwire_proto::relay::policy::Policy;
 
@@ -176,6 +177,21 @@ impl Gateway {
     #[must_use]
     pub fn server(&self) -> &Server {
         &self.inner.server
+    }
+
+    /// Returns a function that counts what the gateway holds for each upstream, with the names of the upstreams. It does not
+    /// keep the gateway alive, and follows its configuration.
+    pub fn load_reader(&self) -> impl Fn() -> Vec<(String, RelayLoad)> + Send + Sync + 'static {
+        let gateway = Arc::downgrade(&self.inner);
+        move || {
+            let sources = gateway
+                .upgrade()
+                .map(|gateway| gateway.common.uris.sources());
+            let sources = sources.iter().flat_map(|sources| sources.iter());
+            sources
+                .map(|source| (source.name().to_owned(), source.connection().load()))
+                .collect()
+        }
     }
 
     /// Ends all streams, and lets running requests finish.

@@ -4,6 +4,7 @@
 
 mod access_log;
 mod client_requests;
+mod connections;
 mod dropped_notifications;
 mod metered;
 mod metrics;

@@ -4,82 +4,13 @@ use std::collections::BTreeSet;
 
 use opentelemetry::Context;
 use opentelemetry::trace::{TraceContextExt as _, Tracer as _, TracerProvider as _};
-use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
-use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 use toolwire::middleware::RateLimit;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::types::Tool;
 use toolwire::{Client, Era, ToolHandler};
-use toolwire_otel::Telemetry;
 
 use super::*;
-
-/// Telemetry whose metrics are collected in memory.
-struct Metered {
-    telemetry: Telemetry,
-    exporter: InMemoryMetricExporter,
-    provider: SdkMeterProvider,
-}
-
-impl Metered {
-    fn new() -> Self {
-        let exporter = InMemoryMetricExporter::default();
-        let reader = PeriodicReader::builder(exporter.clone()).build();
-        let provider = SdkMeterProvider::builder().with_reader(reader).build();
-        Self {
-            telemetry: Telemetry::new().with_meter_provider(&provider),
-            exporter,
-            provider,
-        }
-    }
-
-    /// Returns the attributes and the value of each time series of a metric: for a histogram, the number of values.
-    fn series(&self, name: &str) -> Vec<(Vec<KeyValue>, i64)> {
-        self.exporter.reset();
-        self.provider.force_flush().expect("metrics");
-        let collected = self.exporter.get_finished_metrics().expect("metrics");
-        let collected = collected.last().expect("a collection");
-        let metrics = collected.scope_metrics().flat_map(|scope| scope.metrics());
-        let mut series = Vec::new();
-        for metric in metrics.filter(|metric| metric.name() == name) {
-            match metric.data() {
-                AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
-                    assert_eq!(metric.unit(), "s");
-                    for point in histogram.data_points() {
-                        let bounds: Vec<f64> = point.bounds().collect();
-                        let expected = match name {
-                            "db.client.operation.duration" => (9, 0.001, 10.0),
-                            _ => (14, 0.01, 300.0),
-                        };
-                        let found = (bounds.len(), bounds[0], bounds[bounds.len() - 1]);
-                        assert_eq!(found, expected, "{bounds:?}");
-                        let count = i64::try_from(point.count()).expect("a small number");
-                        series.push((point.attributes().cloned().collect(), count));
-                    }
-                }
-                AggregatedMetrics::I64(MetricData::Sum(sum)) => {
-                    for point in sum.data_points() {
-                        series.push((point.attributes().cloned().collect(), point.value()));
-                    }
-                }
-                AggregatedMetrics::U64(MetricData::Gauge(gauge)) => {
-                    for point in gauge.data_points() {
-                        let value = i64::try_from(point.value()).expect("a small number");
-                        series.push((point.attributes().cloned().collect(), value));
-                    }
-                }
-                AggregatedMetrics::U64(MetricData::Sum(sum)) => {
-                    for point in sum.data_points() {
-                        let value = i64::try_from(point.value()).expect("a small number");
-                        series.push((point.attributes().cloned().collect(), value));
-                    }
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-        series
-    }
-}
+use crate::metered::Metered;
 
 #[tokio::test]
 async fn durations_have_the_method_the_name_and_the_error() {
@@ -288,6 +219,7 @@ async fn relay_has_gauges() {
     let relay = upstream.relay();
     metered.telemetry.observe_relay("demo", &relay);
     assert_eq!(all(), [0, 0, 0]);
+    assert!(metered.series("toolwire.relay.upstream.up").is_empty());
     let client = connect(
         Client::builder("agent", "1.0.0"),
         relay.server(),
@@ -296,6 +228,7 @@ async fn relay_has_gauges() {
     .await;
     send(&client, "tools/call add").await;
     assert_eq!(all(), [1, 1, 0]);
+    assert_eq!(gauges("upstream.up"), 1);
     relay.close().await;
     drop((client, relay));
     until("empty relay", || all() == [0, 0, 0]).await;

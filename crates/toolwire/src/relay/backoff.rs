@@ -69,6 +69,13 @@ impl UpstreamBackoff {
         })
     }
 
+    /// Returns whether the last attempt reached the server, or `None` before the end of the first one.
+    pub(super) fn is_reached(&self) -> Option<bool> {
+        let failures = lock(&self.0);
+        let has_result = failures.success.is_some() || failures.count > 0;
+        has_result.then_some(failures.success.is_some())
+    }
+
     /// Records that a connection was lost that was opened at `opened`. The first loss causes no pause.
     pub(super) fn record_loss(&self, opened: Instant) {
         if opened.elapsed() < STABLE_TIME {
@@ -155,12 +162,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn attempts_during_a_pause_fail_with_the_reason() {
         let backoff = UpstreamBackoff::default();
+        assert_eq!(backoff.is_reached(), None);
         fail(&backoff);
+        assert_eq!(backoff.is_reached(), Some(false));
         tokio::time::advance(FIRST_PAUSE * 3 / 4 - Duration::from_millis(1)).await;
         let error = backoff.start().unwrap_err();
         assert!(error.to_string().contains("in 1 s"), "{error}");
         tokio::time::advance(FIRST_PAUSE / 4 + Duration::from_millis(1)).await;
         backoff.start().unwrap().succeed();
+        assert_eq!(backoff.is_reached(), Some(true));
         assert!(backoff.start().is_ok());
     }
 

@@ -409,6 +409,11 @@ impl UpstreamConnector {
         self.open.len()
     }
 
+    /// Returns whether the last attempt reached the server, or `None` before the end of the first one.
+    pub(super) fn is_reached(&self) -> Option<bool> {
+        self.backoff.is_reached()
+    }
+
     /// Permits no further connections. Returns the clients of all connections, which the caller closes.
     pub(super) fn close(&self) -> Vec<Client> {
         self.is_closed.store(true, Ordering::Release);

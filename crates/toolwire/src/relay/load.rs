@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::relay::forwarder::Relay;
 use crate::relay::inner::RelayInner;
+use crate::relay::source::UpstreamSource;
 
 /// The connections, sessions and calls that a relay holds at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,6 +16,9 @@ pub struct RelayLoad {
     pub sessions: usize,
     /// The calls that wait for input of their 2026-07-28 clients.
     pub parked_calls: usize,
+    /// Whether the last attempt to connect reached the upstream server. It did not if the connection was lost within ten
+    /// seconds. `None` before the end of the first attempt.
+    pub is_reached: Option<bool>,
 }
 
 impl Relay {
@@ -39,10 +43,19 @@ impl Relay {
     }
 }
 
+impl UpstreamSource {
+    /// Returns what the source holds now: connections, sessions of its legacy clients, and calls that wait for input.
+    #[must_use]
+    pub fn load(&self) -> RelayLoad {
+        load(self.relay().inner())
+    }
+}
+
 fn load(relay: &RelayInner) -> RelayLoad {
     RelayLoad {
         upstream_connections: relay.connector.open_connections(),
         sessions: relay.sessions.len(),
         parked_calls: relay.parked.len(),
+        is_reached: relay.connector.is_reached(),
     }
 }

@@ -234,3 +234,25 @@ async fn upstream_that_cannot_be_replaced_stays_and_is_named() {
     assert_eq!(call(&alone, "read").await, Ok("read".to_owned()));
     gateway.close().await;
 }
+
+#[tokio::test]
+async fn load_has_the_upstreams_of_the_newest_configuration() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&["read"])).await;
+    let files = table("files", &upstream, "");
+    let gateway = start(&scratch, &files).await;
+    let read = gateway.load_reader();
+    let connections = || {
+        let load = read().into_iter();
+        load.map(|(name, load)| (name, load.upstream_connections))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(connections(), [("files".to_owned(), 1)]);
+    let config = parse(&scratch, &(files + &table("mail", &upstream, "")));
+    within(gateway.reload(config)).await.expect("it is valid");
+    let names = || connections().into_iter().map(|(name, _)| name);
+    assert_eq!(names().collect::<Vec<_>>(), ["files", "mail"]);
+    gateway.close().await;
+    drop(gateway);
+    assert_eq!(connections(), []);
+}
