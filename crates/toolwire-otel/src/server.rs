@@ -7,9 +7,10 @@ use toolwire::middleware::{Middleware, Next, NotificationDrop, Outcome, Request}
 use toolwire::types::{code, meta_key};
 use toolwire::{BoxFuture, ProtocolVersion, RawJson, TraceContext};
 use toolwire_proto::observed::{recorded_name, session_digest};
+use toolwire_proto::raw_object::RawObject;
 
 use crate::attributes::{add_request, connection_attributes};
-use crate::conventions::attribute;
+use crate::conventions::{attribute, value};
 use crate::ending::Ending;
 use crate::parent::Parent;
 use crate::propagation::Propagators;
@@ -17,6 +18,9 @@ use crate::recording::{Received, Recording};
 use crate::stream_opening::Opening;
 use crate::target::{Target, is_stream, may_ask_input};
 use crate::telemetry::{Telemetry, TelemetryMode};
+
+/// The member with the id of the trace in the data of an error.
+const TRACE_ID: &str = "traceId";
 
 impl Middleware for Telemetry {
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
@@ -85,16 +89,17 @@ impl Telemetry {
     /// Adds the id of the trace to an internal error, if the program asked for it.
     fn with_trace_id(&self, outcome: Outcome, recording: &Recording) -> Outcome {
         let span = recording.context.span();
+        let span = span.span_context();
         match outcome.error() {
             Some(error)
                 if self.settings.trace_ids_in_errors
                     && error.code == code::INTERNAL_ERROR
-                    && error.data.is_none()
-                    && span.span_context().is_valid() =>
+                    && span.is_valid() =>
             {
-                let id = span.span_context().trace_id().to_string();
-                let error = error.clone();
-                error.with_data(json!({ "traceId": id })).into()
+                match data_with_trace_id(error.data.as_ref(), &span.trace_id().to_string()) {
+                    Some(data) => error.clone().with_data(data).into(),
+                    None => outcome,
+                }
             }
             _ => outcome,
         }
@@ -140,10 +145,28 @@ impl Telemetry {
             method,
             target,
             round,
+            parent,
+            attributes,
             metric_attributes,
         };
-        Recording::new(self, start)
+        let recording = Recording::of_received(self, received);
+        set_meta(request, self.settings.propagators, &recording.context);
+        recording
     }
+}
+
+/// Returns the data of an error with the id of the trace. Returns `None` if the data is not an object, or if a server behind
+/// this one has added an id.
+fn data_with_trace_id(data: Option<&RawJson>, id: &str) -> Option<RawJson> {
+    let mut members = match data {
+        Some(data) => RawObject::parse(data.as_raw_value())?,
+        None => RawObject::empty(),
+    };
+    if members.contains(TRACE_ID) {
+        return None;
+    }
+    members.set_text(TRACE_ID, id);
+    Some(members.finish())
 }
 
 /// Records the opening of a stream: until its first message, or its end.
@@ -225,5 +248,28 @@ fn remove_switched_off(request: &mut Request, propagators: Propagators) {
     }
     if is_changed {
         request.set_meta(&meta);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_of_an_error_gets_the_trace_id() {
+        let check = |data: Option<&str>, expected: Option<&str>| {
+            let data = data.map(|data| RawJson::from_string(data.to_owned()).unwrap());
+            let changed = data_with_trace_id(data.as_ref(), "7f");
+            assert_eq!(changed.as_ref().map(RawJson::get), expected, "{data:?}");
+        };
+        check(None, Some(r#"{"traceId":"7f"}"#));
+        check(Some("{}"), Some(r#"{"traceId":"7f"}"#));
+        // Other members stay as they are.
+        let unreachable = r#"{"reason":"x","after":1.0}"#;
+        let expected = r#"{"reason":"x","after":1.0,"traceId":"7f"}"#;
+        check(Some(unreachable), Some(expected));
+        check(Some(r#"{"traceId":"1"}"#), None);
+        check(Some(r#"["a"]"#), None);
+        check(Some("null"), None);
     }
 }

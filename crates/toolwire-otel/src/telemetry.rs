@@ -136,8 +136,9 @@ impl Telemetry {
         self.changed(|settings| settings.upstream = Some(name))
     }
 
-    /// Adds the id of the trace to the `data` of internal errors (−32603) without data, as `traceId`. The user of a client can
-    /// then name it to the operator of the server. Default: errors are unchanged.
+    /// Adds the id of the trace to the `data` of internal errors (−32603), as `traceId`. The user of a client can then name it
+    /// to the operator of the server. Data that is not an object, or that has a `traceId`, is unchanged. Default: errors are
+    /// unchanged.
     #[must_use]
     pub fn with_trace_ids_in_errors(self) -> Self {
         self.changed(|settings| settings.trace_ids_in_errors = true)

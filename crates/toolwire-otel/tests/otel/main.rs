@@ -6,6 +6,7 @@ mod access_log;
 mod client_requests;
 mod connections;
 mod dropped_notifications;
+mod log_fields;
 mod metered;
 mod metrics;
 mod outcomes;
@@ -14,6 +15,7 @@ mod privacy;
 mod relay;
 mod rounds;
 mod spans;
+mod trace_ids;
 
 use std::time::Duration;
 

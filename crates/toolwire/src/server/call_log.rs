@@ -27,15 +27,20 @@ pub(crate) fn span(exchange: &Exchange) -> Span {
         id = %context.request_id(),
         %version,
         trace_id = Empty,
+        span_id = Empty,
         outcome = Empty,
     )
 }
 
-/// Adds the id of the trace to the span of a call, so that log messages can be found with their trace.
-pub(crate) fn record_trace_id(span: &Span, context: &RequestContext) {
+/// Adds the ids of the trace and of the span in `_meta` to the span of a call, so that log messages can be found with their
+/// trace. With telemetry, that is the span of this server, otherwise the one of the client.
+pub(crate) fn record_trace(span: &Span, context: &RequestContext) {
     let trace = TraceContext::from_meta(context.meta());
     if let Some(id) = trace.trace_id() {
         span.record("trace_id", id);
+    }
+    if let Some(id) = trace.parent_id() {
+        span.record("span_id", id);
     }
 }
 

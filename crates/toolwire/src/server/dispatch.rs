@@ -121,7 +121,7 @@ fn dispatch_later(exchange: Exchange) -> Dispatch {
 /// Runs a handler in its span, and logs the outcome.
 #[cold]
 fn serve_logged(exchange: Exchange, span: Span) -> BoxFuture<'static, Outcome> {
-    call_log::record_trace_id(&span, &exchange.context);
+    call_log::record_trace(&span, &exchange.context);
     let log = CallLog::start(exchange.context.clone());
     let serving = async move {
         let outcome = serve(exchange).await;
