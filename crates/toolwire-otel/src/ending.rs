@@ -59,7 +59,7 @@ impl Ending {
         Self {
             code: Some(error.code),
             error_type: Some(error.code.to_string().into()),
-            message: Some(error.message.to_string()),
+            message: Some(message(error)),
             limit: limit(error),
             ..Self::default()
         }
@@ -85,6 +85,24 @@ impl Ending {
             error_type: Some(error_type.into()),
             ..Self::default()
         }
+    }
+}
+
+/// Returns the message of an error, without the address of a login that its data names. Every reader of the address could
+/// use it.
+fn message(error: &ErrorObject) -> String {
+    /// The data of such an error.
+    #[derive(Deserialize)]
+    struct LoginData<'a> {
+        #[serde(borrow)]
+        url: Cow<'a, str>,
+    }
+
+    let data = error.data.as_ref();
+    let data = data.and_then(|data| serde_json::from_str::<LoginData<'_>>(data.get()).ok());
+    match data {
+        Some(LoginData { url }) if !url.is_empty() => error.message.replace(&*url, "…"),
+        _ => error.message.to_string(),
     }
 }
 
@@ -125,6 +143,19 @@ mod tests {
         };
         let result = r#"{"resultType":"input_required","requestState":"s"}"#;
         check("tools/call", result, &asks);
+    }
+
+    #[test]
+    fn address_of_a_login_is_not_recorded() {
+        let check = |data: serde_json::Value, expected: &str| {
+            let error = ErrorObject::internal("Log in at https://a/b?link=c").with_data(data);
+            let ending = Ending::of_error(&error);
+            assert_eq!(ending.message.as_deref(), Some(expected));
+        };
+        let login = json!({ "reason": "login_required", "url": "https://a/b?link=c" });
+        check(login, "Log in at …");
+        check(json!({ "url": "" }), "Log in at https://a/b?link=c");
+        check(json!({}), "Log in at https://a/b?link=c");
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! Secrets are not recorded.
 
+use std::sync::Arc;
+
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Client, Era};
+use toolwire_gateway::{Gateway, GatewayConfig, GatewayOptions};
 use toolwire_otel::{MAX_PAYLOAD_BYTES, Redaction};
 
 use super::*;
+use crate::metered::Metered;
 
 const SECRET: &str = "planted-secret-7381";
 
@@ -19,10 +23,15 @@ fn recorded(spans: &[SpanData]) -> String {
 }
 
 #[tokio::test]
-async fn no_attribute_has_a_planted_secret() {
+async fn no_span_and_no_metric_has_a_planted_secret() {
     for era in [Era::Modern, Era::Legacy] {
         let (front, back) = (Traced::new(), Traced::new());
-        let server = server().with_middleware(back.telemetry.clone());
+        let metered = Metered::new();
+        let observed = |traced: &Traced| {
+            let telemetry = traced.telemetry.clone().with_uris_in_metrics();
+            telemetry.with_meter_provider(&metered.provider)
+        };
+        let server = server().with_middleware(observed(&back));
         let options = HttpOptions::new().without_signals().without_start_message();
         let listener = HttpListener::bind(server, "127.0.0.1:0", options).await;
         let listener = listener.expect("a listener");
@@ -34,7 +43,7 @@ async fn no_attribute_has_a_planted_secret() {
             .expect("a header")
             .with_header("cookie", SECRET)
             .expect("a header")
-            .with_middleware(front.telemetry.clone());
+            .with_middleware(observed(&front));
         let client = builder.connect(&format!("{url}?key={SECRET}")).await;
         let client = client.expect("a connection");
         let _ = client.call_tool("fail", json!({"text": SECRET})).await;
@@ -42,7 +51,6 @@ async fn no_attribute_has_a_planted_secret() {
         let _ = client.get_prompt("review", [("code", SECRET)]).await;
         let uri = format!("https://me:{SECRET}@a.test/x?key={SECRET}#{SECRET}");
         let _ = client.read_resource(uri).await;
-        serving.abort();
         for spans in [front.take(), back.take()] {
             assert!(spans.len() >= 5, "{spans:?}");
             let text = recorded(&spans);
@@ -50,6 +58,14 @@ async fn no_attribute_has_a_planted_secret() {
             let has_digest = text.contains("mcp.session.id");
             assert!(!has_digest || era == Era::Legacy, "{text}");
         }
+        // A metric has the names of tools that exist only.
+        let _ = client.call_tool(SECRET, json!({})).await;
+        let metrics = metered.text();
+        for expected in ["mcp.client.operation.duration", "gen_ai.tool.name", "fail"] {
+            assert!(metrics.contains(expected), "{expected}: {metrics}");
+        }
+        assert!(!metrics.contains(SECRET), "{metrics}");
+        serving.abort();
     }
 }
 
@@ -130,5 +146,90 @@ async fn payloads_are_recorded_on_request_and_redacted() {
             !result.contains(SECRET) && !arguments.contains(SECRET),
             "{result}"
         );
+    }
+}
+
+/// The audit log of a gateway.
+struct AuditFile(std::path::PathBuf);
+
+impl AuditFile {
+    fn new() -> Self {
+        let name = format!("toolwire-otel-{}.jsonl", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&path);
+        Self(path)
+    }
+
+    fn lines(&self) -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(&self.0).expect("an audit log");
+        let lines = text.lines().map(serde_json::from_str);
+        lines.map(|line| line.expect("JSON")).collect()
+    }
+}
+
+impl Drop for AuditFile {
+    fn drop(&mut self) {
+        // A file in the directory for temporary files may remain.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[tokio::test]
+async fn records_of_a_gateway_have_no_planted_secret() {
+    for era in [Era::Modern, Era::Legacy] {
+        let (traced, metered) = (Traced::new(), Metered::new());
+        let telemetry = traced.telemetry.clone().with_trace_ids_in_errors();
+        let telemetry = telemetry.with_meter_provider(&metered.provider);
+        let options = HttpOptions::new().without_signals().without_start_message();
+        let listener = HttpListener::bind(server(), "127.0.0.1:0", options).await;
+        let listener = listener.expect("a listener");
+        let audit = AuditFile::new();
+        let config = format!(
+            "[audit]\nfile = {:?}\n\
+             [upstream.demo]\nurl = \"{}?key={SECRET}\"\ncredentials = {{ bearer = \"{SECRET}\" }}\n\
+             headers = {{ X-Key = \"{SECRET}\" }}\n\
+             [upstream.gone]\ncommand = [\"no-such-command\", \"{SECRET}\"]\nenv = {{ KEY = \"{SECRET}\" }}\n",
+            audit.0,
+            listener.url()
+        );
+        let serving = tokio::spawn(listener.run());
+        let config = GatewayConfig::parse("gateway.toml", &config, &|_| None);
+        let behind = telemetry.clone();
+        let options = GatewayOptions::new()
+            .with_middleware(telemetry)
+            .with_upstream_middleware(move |name| Arc::new(behind.clone().with_upstream(name)));
+        let gateway = Gateway::new(config.expect("it is valid"), options).expect("it is valid");
+        gateway.connect_all().await;
+        let client = connect(Client::builder("agent", "1.0.0"), gateway.server(), era).await;
+        for (tool, is_known) in [("demo_add", true), ("demo_none", false), ("gone_x", false)] {
+            let arguments = json!({ "a": 1, "b": 2, "password": SECRET });
+            let called = client.call_tool(tool, arguments).await;
+            assert_eq!(called.is_ok(), is_known, "{tool}: {called:?}");
+            assert!(!format!("{called:?}").contains(SECRET), "{called:?}");
+        }
+        let spans = traced.take();
+        let text = recorded(&spans);
+        for expected in ["tools/call demo_add", "toolwire.upstream"] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        assert!(!text.contains(SECRET), "{text}");
+        let metrics = metered.text();
+        for expected in [
+            "mcp.server.operation.duration",
+            "demo_add",
+            "toolwire.upstream",
+        ] {
+            assert!(metrics.contains(expected), "{expected}: {metrics}");
+        }
+        assert!(!metrics.contains(SECRET), "{metrics}");
+        gateway.close().await;
+        serving.abort();
+        let lines = audit.lines();
+        let line = lines.iter().find(|line| line["name"] == "demo_add");
+        let mut calls = spans.iter();
+        let call = calls.find(|span| span.name == "tools/call demo_add");
+        let trace = call.expect("a span").span_context.trace_id().to_string();
+        assert_eq!(line.expect("a line")["traceId"], trace, "{lines:?}");
+        assert!(!format!("{lines:?}").contains(SECRET), "{lines:?}");
     }
 }
