@@ -52,12 +52,42 @@ pub(crate) enum EntryUse<'a> {
 #[derive(Debug)]
 pub(crate) struct AccessRules {
     policy: Mutex<Arc<Policy>>,
+    /// The caller of the last decision: a list has many entries, and one caller.
+    last_caller: Mutex<Arc<CallerFacts>>,
+    /// How often a caller was converted.
+    #[cfg(test)]
+    conversions: std::sync::atomic::AtomicUsize,
+}
+
+/// What rules know about a caller.
+#[derive(Debug, Default)]
+struct CallerFacts {
+    token: TokenInfo,
+    /// Scopes and claims, if the token was verified.
+    verified: Option<(ScopeSet, Option<RawJson>)>,
+}
+
+impl CallerFacts {
+    /// Converts a token. What it says counts only if it was verified.
+    fn of(token: &TokenInfo) -> Self {
+        let verified = token.valid.then(|| {
+            let scopes = ScopeSet::from_trusted(token.scopes.iter().cloned());
+            (scopes, RawJson::from_serialize(&token.claims).ok())
+        });
+        Self {
+            token: token.clone(),
+            verified,
+        }
+    }
 }
 
 impl AccessRules {
     pub(crate) fn new(policy: Policy) -> Self {
         Self {
             policy: Mutex::new(Arc::new(policy)),
+            last_caller: Mutex::default(),
+            #[cfg(test)]
+            conversions: std::sync::atomic::AtomicUsize::default(),
         }
     }
 
@@ -92,14 +122,25 @@ impl AccessRules {
         if !policy.depends_on_caller() {
             return policy.decide(&request);
         }
-        // What a token says counts only if the token was verified.
-        let token = Some(token).filter(|token| token.valid);
+        let facts = self.caller(token);
+        let Some((scopes, claims)) = &facts.verified else {
+            return policy.decide(&request.with_caller(None, None, None));
+        };
         // A client id is not a subject: it could be equal to that of a user.
-        let principal = token.and_then(|token| token.subject.as_deref());
-        let scopes = token.map(|token| ScopeSet::from_trusted(token.scopes.iter().cloned()));
-        let claims = token.and_then(|token| RawJson::from_serialize(&token.claims).ok());
+        let principal = token.subject.as_deref();
         let claims = claims.as_ref().map(RawJson::as_raw_value);
-        policy.decide(&request.with_caller(principal, scopes.as_ref(), claims))
+        policy.decide(&request.with_caller(principal, Some(scopes), claims))
+    }
+
+    /// Returns what rules know about a caller. It is converted once for all entries of a list.
+    fn caller(&self, token: &TokenInfo) -> Arc<CallerFacts> {
+        let mut last = lock(&self.last_caller);
+        if last.token != *token {
+            #[cfg(test)]
+            (self.conversions).fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            *last = Arc::new(CallerFacts::of(token));
+        }
+        Arc::clone(&last)
     }
 }
 
@@ -108,6 +149,31 @@ mod tests {
     use toolwire_proto::relay::policy::{Conditions, Effect, PolicyRule};
 
     use super::*;
+
+    #[test]
+    fn caller_of_a_list_is_converted_once() {
+        let conditions = Conditions::new().with_scope("admin");
+        let rule = PolicyRule::new(Effect::Allow, conditions);
+        let rules = AccessRules::new(Policy::new(vec![rule]).unwrap());
+        let ann = TokenInfo::verified()
+            .with_subject("ann")
+            .with_scopes(["admin"]);
+        let bob = TokenInfo::verified().with_subject("bob");
+        for (token, is_allowed, conversions) in [(&ann, true, 1), (&bob, false, 2)] {
+            for own_name in ["a", "b", "c"] {
+                let entry = RuledEntry {
+                    upstream: "db",
+                    exposed_name: own_name,
+                    own_name,
+                    kind: RuledKind::Tool(None),
+                };
+                let decision = rules.decide(&entry, token, EntryUse::List);
+                assert_eq!(decision.is_allowed, is_allowed);
+            }
+            let counted = rules.conversions.load(std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(counted, conversions);
+        }
+    }
 
     #[test]
     fn scopes_and_claims_of_a_token_that_was_not_verified_do_not_count() {

@@ -17,7 +17,9 @@ pub(crate) struct EntryTable {
     /// The annotations of tools by their names at the upstream.
     tools: HashMap<String, Option<RawJson>>,
     prompts: HashSet<String>,
+    /// The URIs of resources in their order, and for lookups: each tool and prompt is compared with all of them.
     resources: Vec<String>,
+    resource_uris: HashSet<String>,
     templates: Vec<String>,
     template_texts: HashSet<String>,
 }
@@ -49,6 +51,7 @@ impl EntryTable {
         table.prompts = prompts.map(|(name, _)| name).collect();
         let resources = catalog.resources().into_iter();
         table.resources = resources.map(|(uri, _)| uri).collect();
+        table.resource_uris = table.resources.iter().cloned().collect();
         let templates = catalog.resource_templates().into_iter();
         table.templates = templates.map(|(text, _)| text).collect();
         table.template_texts = table.templates.iter().cloned().collect();
@@ -85,8 +88,8 @@ impl EntryTable {
         if self.prompts.contains(own_name) {
             kinds.push(EntryKind::Prompt);
         }
-        let is_resource = || self.resources.iter().any(|uri| uri == own_name);
-        if kinds.is_empty() || self.has_template(own_name) || is_resource() {
+        let is_resource = self.resource_uris.contains(own_name);
+        if kinds.is_empty() || self.has_template(own_name) || is_resource {
             kinds.push(EntryKind::Resource);
         }
         kinds
@@ -120,5 +123,34 @@ impl EntryTable {
             own_name,
             kind,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire::{ErrorObject, RequestContext};
+
+    use super::*;
+
+    #[test]
+    fn name_has_the_kinds_of_all_entries_with_it() {
+        let handler = async |_: RequestContext, _: RawJson| Err(ErrorObject::internal("unused"));
+        let json = |text: &str| RawJson::from_string(text.to_owned()).unwrap();
+        let mut catalog = Catalog::new();
+        let tool = json(r#"{"name":"a:1","inputSchema":{"type":"object"}}"#);
+        catalog.add_raw_tool(tool, handler).unwrap();
+        let prompt = json(r#"{"name":"ask"}"#);
+        catalog.add_raw_prompt(prompt, handler).unwrap();
+        let resource = json(r#"{"name":"r","uri":"a:1"}"#);
+        catalog.add_raw_resource(resource, handler).unwrap();
+        let template = json(r#"{"name":"t","uriTemplate":"ask"}"#);
+        catalog
+            .add_raw_resource_template(template, handler)
+            .unwrap();
+        let table = EntryTable::new("one", None, &catalog);
+        let check = |name: &str, expected: &[EntryKind]| assert_eq!(table.kinds(name), expected);
+        check("a:1", &[EntryKind::Tool, EntryKind::Resource]);
+        check("ask", &[EntryKind::Prompt, EntryKind::Resource]);
+        check("a:2", &[EntryKind::Resource]);
     }
 }

@@ -23,14 +23,19 @@ impl ExposedUris {
         *lock(&self.sources) = sources.into_iter().collect();
     }
 
+    /// Returns the upstreams.
+    pub(crate) fn sources(&self) -> Arc<[GatewaySource]> {
+        Arc::clone(&lock(&self.sources))
+    }
+
     /// Returns the URI under which the main address exposes a resource or template of an upstream.
     pub(crate) fn exposed(&self, source: &GatewaySource, uri: &str) -> String {
-        let sources = Arc::clone(&lock(&self.sources));
-        let tables: Vec<Arc<EntryTable>> = sources.iter().map(GatewaySource::table).collect();
+        let sources = self.sources();
         let names = {
             let mut current = lock(&self.current);
-            if !current.is_of(&tables) {
-                *current = Arc::new(UriNames::new(tables));
+            if !current.is_of(sources.iter().map(GatewaySource::table)) {
+                let tables = sources.iter().map(GatewaySource::table);
+                *current = Arc::new(UriNames::new(tables.collect()));
             }
             Arc::clone(&current)
         };
@@ -66,9 +71,10 @@ impl UriNames {
     }
 
     /// Returns `true` if the names were made of these tables.
-    fn is_of(&self, tables: &[Arc<EntryTable>]) -> bool {
+    fn is_of(&self, tables: impl ExactSizeIterator<Item = Arc<EntryTable>>) -> bool {
+        let is_same_length = self.tables.len() == tables.len();
         let mut pairs = self.tables.iter().zip(tables);
-        self.tables.len() == tables.len() && pairs.all(|(one, other)| Arc::ptr_eq(one, other))
+        is_same_length && pairs.all(|(one, other)| Arc::ptr_eq(one, &other))
     }
 
     fn exposed(&self, source: usize, uri: &str) -> String {
@@ -109,8 +115,8 @@ mod tests {
             table("other", &["a:1", "b:1"], &["a:{x}", "b:{y}"]),
         ];
         let names = UriNames::new(tables.clone());
-        assert!(names.is_of(&tables));
-        assert!(!names.is_of(&tables[..1]));
+        assert!(names.is_of(tables.iter().cloned()));
+        assert!(!names.is_of(tables[..1].iter().cloned()));
         let check = |source: usize, uri: &str, expected: &str| {
             assert_eq!(names.exposed(source, uri), expected);
         };
