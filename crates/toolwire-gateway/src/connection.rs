@@ -147,6 +147,7 @@ pub(crate) fn upstream_source(
         .with_name(&config.name)
         .with_sampling(config.may_sample)
         .with_roots(config.sees_roots)
+        .with_secret_forms(config.may_use_secret_forms)
         .with_sharing(config.sharing);
     let upstream = match config.children {
         Some(children) => upstream.with_max_processes(children),
@@ -156,7 +157,30 @@ pub(crate) fn upstream_source(
         Some(timeout) => upstream.with_timeout(timeout),
         None => upstream,
     };
+    let upstream = match config.sampling_limit {
+        Some(limit) => upstream.with_sampling_limit(limit.calls, limit.period),
+        None => upstream,
+    };
+    let upstream = with_session_limits(upstream, config);
+    let upstream = match UserLogins::at(logins, config) {
+        Some(login) => login.add_to(upstream),
+        None => upstream,
+    };
     Ok(upstream.source())
+}
+
+/// Sets the limits on the connections of an upstream that the configuration has.
+fn with_session_limits(mut upstream: Upstream, config: &UpstreamConfig) -> Upstream {
+    if let Some(sessions) = config.sessions {
+        upstream = upstream.with_max_sessions(sessions);
+    }
+    if let Some(sessions) = config.idle_sessions {
+        upstream = upstream.with_max_idle_sessions(sessions);
+    }
+    if let Some(timeout) = config.idle_timeout {
+        upstream = upstream.with_idle_timeout(timeout);
+    }
+    upstream
 }
 
 /// Returns `true` if an upstream gets tokens in exchange for those of callers.
@@ -174,8 +198,13 @@ pub(crate) fn has_same_connection(one: &UpstreamConfig, other: &UpstreamConfig) 
     one.name == other.name
         && one.transport == other.transport
         && one.may_sample == other.may_sample
+        && one.sampling_limit == other.sampling_limit
+        && one.may_use_secret_forms == other.may_use_secret_forms
         && one.sees_roots == other.sees_roots
         && one.children == other.children
+        && one.sessions == other.sessions
+        && one.idle_sessions == other.idle_sessions
+        && one.idle_timeout == other.idle_timeout
         && one.sharing == other.sharing
         && one.timeout == other.timeout
 }
@@ -194,6 +223,10 @@ pub(crate) fn is_restricted(old: &UpstreamConfig, new: &UpstreamConfig) -> bool 
     };
     has_other_credentials
         || (old.may_sample && !new.may_sample)
+        || (new.may_sample
+            && new.sampling_limit.is_some()
+            && old.sampling_limit != new.sampling_limit)
+        || (old.may_use_secret_forms && !new.may_use_secret_forms)
         || (old.sees_roots && !new.sees_roots)
         || old.sharing != new.sharing
 }

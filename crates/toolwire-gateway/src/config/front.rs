@@ -220,7 +220,7 @@ pub(super) fn read_audit(field: Field<'_>) -> Result<AuditConfig, ConfigError> {
         .with_advice("write file = \"audit.jsonl\"");
     let mut section = field.section()?;
     let Some(file) = section.take("file") else {
-        return Err(missing);
+        return Err(section.missing(&["file"], missing));
     };
     let mut audit = AuditConfig::new(file.path()?);
     if let Some(arguments) = section.take("arguments") {
@@ -246,6 +246,27 @@ pub(super) fn read_audit(field: Field<'_>) -> Result<AuditConfig, ConfigError> {
     }
     section.finish()?;
     Ok(audit)
+}
+
+pub(super) fn read_logins(field: Field<'_>) -> Result<LoginsConfig, ConfigError> {
+    let missing = field
+        .error("needs `file` and `key`")
+        .with_advice("write file = \"logins\" and key = \"${LOGINS_KEY}\"");
+    let mut section = field.section()?;
+    let (Some(file), Some(key)) = (section.take("file"), section.take("key")) else {
+        return Err(section.missing(&["file", "key"], missing));
+    };
+    let logins = LoginsConfig {
+        file: file.path()?,
+        key: key.text()?.into(),
+    };
+    if StateKey::from_hex(logins.key.expose()).is_none() {
+        return Err(key
+            .error("does not have 64 hexadecimal digits")
+            .with_advice("create a key with `openssl rand -hex 32`"));
+    }
+    section.finish()?;
+    Ok(logins)
 }
 
 pub(super) fn read_limits(field: Field<'_>) -> Result<LimitsConfig, ConfigError> {

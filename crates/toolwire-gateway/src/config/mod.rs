@@ -3,6 +3,7 @@
 //! An unknown key is an error that names the line and a similar key. `${NAME}` in a text stands for an environment
 //! variable. Relative paths start at the directory of the file.
 
+mod call_limits;
 mod credentials;
 mod duration;
 mod error;
@@ -22,13 +23,13 @@ use toolwire_proto::relay::policy::Policy;
 
 use self::section::Document;
 
-pub use self::credentials::UpstreamCredentials;
+pub use self::call_limits::{CallLimit, LimitKey, SamplingLimit};
+pub use self::credentials::{AssertionProvider, LoginClient, UpstreamCredentials};
 pub use self::error::ConfigError;
 pub use self::front::{AuditConfig, AuthConfig, LimitsConfig, LoginProvider, OnFull};
 pub(crate) use self::front::{EMAIL, GITHUB, GOOGLE};
 pub use self::upstream::{
-    CallLimit, CommandUpstream, HttpUpstream, LimitKey, MAX_NAME_LENGTH, UpstreamConfig,
-    UpstreamTransport,
+    CommandUpstream, HttpUpstream, MAX_NAME_LENGTH, UpstreamConfig, UpstreamTransport,
 };
 
 /// The maximum size of a configuration file in bytes.

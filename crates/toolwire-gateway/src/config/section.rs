@@ -108,17 +108,28 @@ impl<'a> Section<'a> {
         let Some(unknown) = self.entries.first() else {
             return Ok(());
         };
+        let suggestion = did_you_mean(&unknown.key, self.known.iter().copied());
+        let known = format!("the keys are {}", self.known.join(", "));
+        Err(self.unknown(unknown, &suggestion).with_advice(known))
+    }
+
+    /// Returns the error about one of these keys, which the table needs and does not have: `missing`, or an error that
+    /// names a misspelled key.
+    pub(super) fn missing(&self, keys: &[&str], missing: ConfigError) -> ConfigError {
+        let misspelled = self.entries.iter().find_map(|entry| {
+            let suggestion = did_you_mean(&entry.key, keys.iter().copied());
+            (!suggestion.is_empty()).then(|| self.unknown(entry, &suggestion))
+        });
+        misspelled.unwrap_or(missing)
+    }
+
+    fn unknown(&self, entry: &Entry<'_>, suggestion: &str) -> ConfigError {
         let place = match self.name.as_str() {
             "" => String::new(),
             name => format!(" in `{name}`"),
         };
-        let suggestion = did_you_mean(&unknown.key, self.known.iter().copied());
-        let message = format!("unknown key `{}`{place}{suggestion}", unknown.key);
-        let known = format!("the keys are {}", self.known.join(", "));
-        Err(self
-            .document
-            .error(unknown.start, message)
-            .with_advice(known))
+        let message = format!("unknown key `{}`{place}{suggestion}", entry.key);
+        self.document.error(entry.start, message)
     }
 
     /// Returns an error about the whole table.
@@ -172,6 +183,11 @@ impl<'a> Field<'a> {
             self.error(format_args!("needs {}", problem.message))
                 .with_advice(problem.advice)
         })
+    }
+
+    /// Returns `true` if the value is a table.
+    pub(super) fn is_table(&self) -> bool {
+        matches!(self.value.get_ref(), DeValue::Table(_))
     }
 
     pub(super) fn flag(&self) -> Result<bool, ConfigError> {

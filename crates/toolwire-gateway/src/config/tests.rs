@@ -45,10 +45,14 @@ prefix = "z"
 limit = { calls = 60, per = "1m", key = "upstream" }
 pin = "block"
 required = true
-sampling = true
+sampling = { calls = 5, per = "1h" }
 strip_invisible = true
 roots = true
+secret_forms = true
 timeout = "30s"
+sessions = 100
+idle_sessions = 0
+idle_timeout = "1m"
 [upstream.alpha]
 command = ["server", "--key", "${KEY}"]
 env = { API_KEY = "${KEY}" }
@@ -56,6 +60,7 @@ directory = "work"
 children = 4
 sharing = "shared"
 flat = true
+sampling = true
 limit = [{ calls = 1, per = "1m", tools = ["write_*"] }, { calls = 9, per = "1m", key = "address" }]
 [[rule]]
 deny = { tool = "*", hint = "destructive" }
@@ -86,7 +91,15 @@ call_timeout = "5m"
     assert_eq!(zeta.prefix.as_deref(), Some("z"));
     assert_eq!(zeta.pin, Some(PinMode::Block));
     assert!(zeta.is_required && zeta.may_sample && zeta.sees_roots && zeta.strips_invisible);
+    assert!(zeta.may_use_secret_forms);
     assert_eq!(zeta.timeout, Some(Duration::from_secs(30)));
+    assert_eq!((zeta.sessions, zeta.idle_sessions), (Some(100), Some(0)));
+    assert_eq!(zeta.idle_timeout, Some(Duration::from_secs(60)));
+    let sampling = zeta.sampling_limit.expect("sampling has a limit");
+    assert_eq!(
+        (sampling.calls, sampling.period),
+        (5, Duration::from_secs(3600))
+    );
     let limit = &zeta.limits[0];
     assert_eq!((limit.calls, limit.key), (60, LimitKey::Upstream));
     let of_alpha = &config.upstreams[1].limits;
@@ -96,6 +109,7 @@ call_timeout = "5m"
     assert_eq!(config.trusted_proxies, 1);
     let alpha = &config.upstreams[1];
     assert_eq!(alpha.prefix, None);
+    assert!(alpha.may_sample && alpha.sampling_limit.is_none());
     assert_eq!(alpha.children, Some(4));
     assert_eq!(alpha.sharing, toolwire::relay::Sharing::Shared);
     let UpstreamTransport::Command(command) = &alpha.transport else {
@@ -216,8 +230,18 @@ fn unknown_keys_have_a_line_and_a_suggestion() {
     );
     check_error(
         &format!("{upstream}[audit]\nfiel = \"x\""),
+        Some(4),
+        "unknown key `fiel` in `audit`; did you mean `file`?",
+    );
+    check_error(
+        "[upstream.a]\ncomand = [\"x\"]",
+        Some(2),
+        "unknown key `comand` in `upstream.a`; did you mean `command`?",
+    );
+    check_error(
+        &format!("{upstream}limit = {{ cals = 3, per = \"1m\" }}"),
         Some(3),
-        "needs `file`",
+        "did you mean `calls`?",
     );
 }
 
@@ -285,6 +309,13 @@ fn mistakes_are_named() {
         Some(3),
         "needs `calls` and `per`",
     );
+    check_error(
+        &with("sampling = { calls = 1 }"),
+        Some(3),
+        "`sampling` needs `calls` and `per`",
+    );
+    check_error(&with("sampling = 1"), Some(3), "true or false");
+    check_error(&with("sessions = 0"), Some(3), "from 1 to");
     check_error(
         &with("pin = \"maybe\""),
         Some(3),

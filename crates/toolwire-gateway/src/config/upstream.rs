@@ -10,14 +10,12 @@ use toolwire_auth::documents::Secret;
 use toolwire_proto::relay::glob::Glob;
 use toolwire_proto::relay::pins::PinMode;
 
+use crate::config::call_limits::{self, CallLimit, MAX_LIMITS, SamplingLimit};
 use crate::config::section::{Field, Section};
 use crate::config::{ConfigError, MAX_LIST, UpstreamCredentials, credentials};
 
 /// The longest name of an upstream.
 pub const MAX_NAME_LENGTH: usize = 32;
-
-/// The maximum number of limits of an upstream.
-const MAX_LIMITS: usize = 16;
 
 /// A server behind the gateway, and how it is offered.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,10 +41,20 @@ pub struct UpstreamConfig {
     pub is_required: bool,
     /// Whether the server may send sampling requests to clients. Default: `false`.
     pub may_sample: bool,
+    /// How many sampling requests each caller gets of the server in a period. Default: without a limit.
+    pub sampling_limit: Option<SamplingLimit>,
     /// Whether the server may see the roots of clients. Default: `false`.
     pub sees_roots: bool,
+    /// Whether the server may ask for passwords, tokens and keys with a form. Default: `false`.
+    pub may_use_secret_forms: bool,
     /// The processes at a time, if the server is a command. Default: 8.
     pub children: Option<usize>,
+    /// The connections at a time. Default: 64.
+    pub sessions: Option<usize>,
+    /// The sessions of a legacy server that stay open without a request. Default: 8.
+    pub idle_sessions: Option<usize>,
+    /// How long such a session, and the connection of a principal, stays open without a request. Default: 5 min.
+    pub idle_timeout: Option<Duration>,
     /// Which callers share connections. Default: each principal has connections of its own.
     pub sharing: Sharing,
     /// How long a request may take without a message of the server that belongs to it. Default: 10 min.
@@ -89,32 +97,6 @@ pub struct CommandUpstream {
     pub directory: Option<PathBuf>,
 }
 
-/// A number of calls in a period.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CallLimit {
-    /// The number of calls, which may come at once.
-    pub calls: u32,
-    /// The period.
-    pub period: Duration,
-    /// Who shares the limit.
-    pub key: LimitKey,
-    /// Patterns of the tools whose calls count, by their names at the upstream. Empty: all calls, prompts and reads.
-    pub tools: Vec<Glob>,
-}
-
-/// Who shares a limit of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LimitKey {
-    /// Each caller has a limit.
-    Principal,
-    /// Each client address has a limit; see [`GatewayConfig::trusted_proxies`](crate::GatewayConfig::trusted_proxies).
-    Address,
-    /// All callers share one limit.
-    Upstream,
-}
-
 impl UpstreamConfig {
     /// Creates an upstream with the defaults.
     ///
@@ -140,8 +122,13 @@ impl UpstreamConfig {
             strips_invisible: false,
             is_required: false,
             may_sample: false,
+            sampling_limit: None,
+            may_use_secret_forms: false,
             sees_roots: false,
             children: None,
+            sessions: None,
+            idle_sessions: None,
+            idle_timeout: None,
             sharing: Sharing::default(),
             timeout: None,
         })
@@ -217,7 +204,7 @@ pub(super) fn read(name: &str, field: Field<'_>) -> Result<UpstreamConfig, Confi
         upstream.prefix = None;
     }
     if let Some(limit) = section.take("limit") {
-        upstream.limits = limit.tables(MAX_LIMITS, read_limit)?;
+        upstream.limits = limit.tables(MAX_LIMITS, call_limits::read)?;
     }
     if let Some(pin) = section.take("pin") {
         let modes = [
@@ -230,13 +217,29 @@ pub(super) fn read(name: &str, field: Field<'_>) -> Result<UpstreamConfig, Confi
     let flag = |field: Option<Field<'_>>| field.map_or(Ok(false), |field| field.flag());
     upstream.strips_invisible = flag(section.take("strip_invisible"))?;
     upstream.is_required = flag(section.take("required"))?;
-    upstream.may_sample = flag(section.take("sampling"))?;
+    match section.take("sampling") {
+        Some(sampling) if sampling.is_table() => {
+            upstream.sampling_limit = Some(call_limits::read_sampling(sampling)?);
+            upstream.may_sample = true;
+        }
+        sampling => upstream.may_sample = flag(sampling)?,
+    }
     upstream.sees_roots = flag(section.take("roots"))?;
+    upstream.may_use_secret_forms = flag(section.take("secret_forms"))?;
     if let Some(children) = section.take("children") {
         if matches!(upstream.transport, UpstreamTransport::Http(_)) {
             return Err(children.error("is for an upstream with `command`"));
         }
         upstream.children = usize::try_from(children.number(1..1025)?).ok();
+    }
+    if let Some(sessions) = section.take("sessions") {
+        upstream.sessions = usize::try_from(sessions.number(1..65_537)?).ok();
+    }
+    if let Some(sessions) = section.take("idle_sessions") {
+        upstream.idle_sessions = usize::try_from(sessions.number(0..65_537)?).ok();
+    }
+    if let Some(timeout) = section.take("idle_timeout") {
+        upstream.idle_timeout = Some(timeout.duration()?);
     }
     if let Some(sharing) = section.take("sharing") {
         upstream.sharing = sharing.one_of(&[
@@ -273,9 +276,12 @@ fn transport(section: &mut Section<'_>, start: usize) -> Result<UpstreamTranspor
         (Some(_), Some(command)) => Err(command
             .error("stands beside `url`")
             .with_advice("remove one of them")),
-        (None, None) => Err(section
-            .error(start, "an upstream needs `url` or `command`")
-            .with_advice("write url = \"https://…\", or command = [\"program\", \"argument\"]")),
+        (None, None) => {
+            let missing = section
+                .error(start, "an upstream needs `url` or `command`")
+                .with_advice("write url = \"https://…\", or command = [\"program\", \"argument\"]");
+            Err(section.missing(&["url", "command"], missing))
+        }
     }
 }
 
@@ -334,35 +340,7 @@ fn read_command(
     Ok(upstream)
 }
 
-fn read_limit(field: Field<'_>) -> Result<CallLimit, ConfigError> {
-    let start = field.start();
-    let mut section = field.section()?;
-    let (calls, period) = (section.take("calls"), section.take("per"));
-    let key = match section.take("key") {
-        Some(key) => key.one_of(&[
-            ("principal", LimitKey::Principal),
-            ("address", LimitKey::Address),
-            ("upstream", LimitKey::Upstream),
-        ])?,
-        None => LimitKey::Principal,
-    };
-    let (Some(calls), Some(period)) = (calls, period) else {
-        return Err(section
-            .error(start, "`limit` needs `calls` and `per`")
-            .with_advice("write limit = { calls = 60, per = \"1m\" }"));
-    };
-    let calls = calls.number(1..1_000_001)?;
-    let limit = CallLimit {
-        calls: u32::try_from(calls).unwrap_or(u32::MAX),
-        period: period.duration()?,
-        key,
-        tools: patterns(section.take("tools"))?,
-    };
-    section.finish()?;
-    Ok(limit)
-}
-
-fn patterns(field: Option<Field<'_>>) -> Result<Vec<Glob>, ConfigError> {
+pub(super) fn patterns(field: Option<Field<'_>>) -> Result<Vec<Glob>, ConfigError> {
     match field {
         Some(field) => field.list(MAX_LIST)?.iter().map(Field::pattern).collect(),
         None => Ok(Vec::new()),

@@ -205,6 +205,9 @@ async fn connection_that_new_settings_restrict_is_not_used_any_more() {
     check("", "sampling = true\nroots = true", true).await;
     check("sampling = true", "", false).await;
     check("roots = true", "", false).await;
+    let limit = "sampling = { calls = 1, per = \"1m\" }";
+    check("sampling = true", limit, false).await;
+    check(limit, "sampling = true", true).await;
     check("", "sharing = \"shared\"", false).await;
     check("headers = { X-Key = \"1\" }", "", false).await;
     let bearer = |token: &str| format!("credentials = {{ bearer = \"{token}\" }}");

@@ -5,11 +5,26 @@
 use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
+use serde::Deserialize;
 use toolwire::transport::http::{AuthorizationError, Authorizer};
-use toolwire::types::Root;
-use toolwire::{ClientBuilder, ErrorObject, ScopeSet, TokenInfo};
+use toolwire::types::{
+    CreateMessageRequestParams, CreateMessageResult, ElicitResult, ProtocolVersion, Root,
+    SamplingMessage, SamplingMessageContentBlock,
+};
+use toolwire::{ClientBuilder, Elicit, ErrorObject, ScopeSet, TokenInfo};
 
 use super::*;
+
+const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
+const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
+
+/// The revisions of a client and an upstream.
+const PAIRS_OF_ERAS: [[ProtocolVersion; 2]; 4] = [
+    [LEGACY, LEGACY],
+    [LEGACY, MODERN],
+    [MODERN, LEGACY],
+    [MODERN, MODERN],
+];
 
 /// Permits every request, and stores its headers.
 #[derive(Debug, Clone, Default)]
@@ -114,6 +129,48 @@ async fn upstream_sees_sampling_and_roots_only_if_the_operator_permits_them() {
 }
 
 #[tokio::test]
+async fn sampling_of_an_upstream_has_a_limit_for_each_caller() {
+    let scratch = Scratch::new("gateway");
+    // Modern requests without a principal have nothing that tells callers apart, so they share a limit.
+    let callers: [&[&str]; 4] = [&["ann", "bob"], &["ann", "bob"], &["all"], &["all"]];
+    for ([front, behind], callers) in PAIRS_OF_ERAS.into_iter().zip(callers) {
+        let think = ToolHandler::typed("think", |ctx: RequestContext, _: Value| async move {
+            let request = CreateMessageRequestParams::new([SamplingMessage::user("hi")], 10);
+            let message = ctx.ask_model("k", request).await?;
+            Ok::<_, toolwire::Error>(message.content.text())
+        });
+        let upstream = Server::new("upstream", "1.0.0").with_versions([behind]);
+        let upstream = TestUpstream::start(upstream.tool(think)).await;
+        let lines = "sampling = { calls = 2, per = \"1h\" }";
+        let gateway = start(&scratch, &table("files", &upstream, lines)).await;
+        for caller in callers {
+            let asked = Arc::new(AtomicUsize::new(0));
+            let counter = Arc::clone(&asked);
+            let builder = ClientBuilder::new(*caller, "1.0.0")
+                .with_versions([front])
+                .on_sampling(move |_| {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                    let text = SamplingMessageContentBlock::text("thought");
+                    async { Ok(CreateMessageResult::new("model", text)) }
+                });
+            let client = within(builder.in_process(gateway.server())).await;
+            let client = client.expect("the server is in this process");
+            let case = format!("{caller}: {front} {behind}");
+            for _ in 0..2 {
+                let called = call(&client, "files_think").await;
+                assert_eq!(called, Ok("thought".to_owned()), "{case}");
+            }
+            let called = call(&client, "files_think").await;
+            let text = called.unwrap_or_else(|message| message);
+            assert!(text.contains("too many calls"), "{case}: {text}");
+            assert_eq!(asked.load(Ordering::Relaxed), 2, "{case}");
+            client.close().await;
+        }
+        gateway.close().await;
+    }
+}
+
+#[tokio::test]
 async fn planted_secrets_are_in_no_output_of_a_gateway() {
     const CANARY: &str = "canary-fedcba9876543210";
 
@@ -155,5 +212,118 @@ async fn planted_secrets_are_in_no_output_of_a_gateway() {
     );
     for output in outputs {
         assert!(!output.contains(CANARY), "{output}");
+    }
+}
+
+#[derive(Deserialize, Elicit)]
+struct Login {
+    user: String,
+    password: String,
+}
+
+#[tokio::test]
+async fn form_that_asks_for_a_password_is_rejected_unless_the_operator_permits_it() {
+    let scratch = Scratch::new("gateway");
+    for [front, behind] in PAIRS_OF_ERAS {
+        let login = ToolHandler::typed("login", |ctx: RequestContext, _: Value| async move {
+            let login: Login = ctx.ask("login", "Who are you?").await?;
+            Ok::<_, toolwire::Error>(format!("{} {}", login.user, login.password))
+        });
+        let upstream = Server::new("upstream", "1.0.0").with_versions([behind]);
+        let upstream = TestUpstream::start(upstream.tool(login)).await;
+        for (lines, expected) in [("", 0), ("secret_forms = true", 1)] {
+            let gateway = start(&scratch, &table("files", &upstream, lines)).await;
+            let shown = Arc::new(AtomicUsize::new(0));
+            let counter = Arc::clone(&shown);
+            let builder = ClientBuilder::new("test", "1.0.0")
+                .with_versions([front])
+                .on_elicitation(move |_| {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                    async {
+                        let content = [("user", "ann"), ("password", "secret")];
+                        Ok(ElicitResult::accept().with_content(content))
+                    }
+                });
+            let client = within(builder.in_process(gateway.server())).await;
+            let client = client.expect("the server is in this process");
+            let called = call(&client, "files_login").await;
+            let case = format!("{front} {behind} {lines}");
+            assert_eq!(shown.load(Ordering::Relaxed), expected, "{case}");
+            let is_logged_in = called == Ok("ann secret".to_owned());
+            assert_eq!(is_logged_in, expected == 1, "{case}: {called:?}");
+            if front == behind {
+                // Between the eras, the upstream learns that the user did not respond.
+                let text = called.unwrap_or_else(|message| message);
+                assert_eq!(text.contains("`password`"), expected == 0, "{case}: {text}");
+            }
+            client.close().await;
+            gateway.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn upstream_gets_its_own_token_only() {
+    let scratch = Scratch::new("gateway");
+    let mut text = String::new();
+    let mut upstreams = Vec::new();
+    for name in ["files", "mail"] {
+        let recorder = HeaderRecorder::default();
+        let options = HttpOptions::new()
+            .without_signals()
+            .with_authorizer(recorder.clone());
+        let listener = HttpListener::bind(server_with(&["read"]), "127.0.0.1:0", options).await;
+        let listener = listener.expect("a port is free");
+        text += &format!(
+            "[upstream.{name}]\nurl = {:?}\ncredentials = {{ bearer = \"token-of-{name}\" }}\n",
+            listener.url()
+        );
+        let serving = tokio::spawn(listener.run()).abort_handle();
+        upstreams.push((name, recorder, serving));
+    }
+    let gateway = start(&scratch, &text).await;
+    let client = client(&gateway).await;
+    for tool in ["files_read", "mail_read"] {
+        assert_eq!(call(&client, tool).await, Ok("read".to_owned()));
+    }
+    client.close().await;
+    gateway.close().await;
+    for (name, recorder, serving) in upstreams {
+        serving.abort();
+        let headers = recorder.0.lock().unwrap().clone();
+        let own = format!("Bearer token-of-{name}");
+        let tokens = headers
+            .iter()
+            .filter(|(_, value)| value.contains("token-of-"));
+        let tokens: Vec<_> = tokens.collect();
+        assert!(!tokens.is_empty(), "{name}");
+        for (header, value) in tokens {
+            assert_eq!((header.as_str(), value), ("authorization", &own), "{name}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn command_of_an_upstream_does_not_inherit_the_environment_of_the_gateway() {
+    // cargo sets it for every test.
+    const INHERITED: &str = "CARGO_MANIFEST_DIR";
+
+    let secret = std::env::var(INHERITED).expect("the test runs in cargo");
+    let scratch = Scratch::new("gateway");
+    let written = scratch.path("environment");
+    let script = format!("env > {}", written.display());
+    let text = format!(
+        "[upstream.files]\ncommand = [\"/bin/sh\", \"-c\", {script:?}]\nenv = {{ KEY = \"of the entry\" }}\n"
+    );
+    let gateway = start(&scratch, &text).await;
+    gateway.close().await;
+    let environment = std::fs::read_to_string(written).expect("the command has run");
+    assert!(environment.contains("KEY=of the entry"), "{environment}");
+    assert!(environment.contains("PATH="), "{environment}");
+    assert!(!environment.contains(INHERITED), "{environment}");
+    let values = environment.lines().filter(|line| !line.starts_with("PWD="));
+    for line in values {
+        assert!(!line.ends_with(&format!("={secret}")), "{line}");
     }
 }
