@@ -13,9 +13,18 @@ tokio::task_local! {
     static CURRENT: DecisionRecord;
 }
 
-/// The upstream of a request, and the decision about it. Clones are the same record.
+/// The decision about a request. Clones are the same record.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct DecisionRecord(Arc<Mutex<Option<(String, Decision)>>>);
+pub(crate) struct DecisionRecord(Arc<Mutex<Option<RecordedDecision>>>);
+
+/// A decision, and what it is about.
+#[derive(Debug, Clone)]
+pub(crate) struct RecordedDecision {
+    pub(crate) upstream: String,
+    /// The name or URI of the entry at the upstream.
+    pub(crate) entry: String,
+    pub(crate) decision: Decision,
+}
 
 impl DecisionRecord {
     /// Runs a request whose decision is stored here.
@@ -23,16 +32,21 @@ impl DecisionRecord {
         CURRENT.scope(self.clone(), request).await
     }
 
-    /// Returns the last decision, with the name of its upstream.
-    pub(crate) fn last(&self) -> Option<(String, Decision)> {
+    /// Returns the last decision.
+    pub(crate) fn last(&self) -> Option<RecordedDecision> {
         lock(&self.0).clone()
     }
 }
 
-/// Stores the decision about the running request. It has no effect for requests without a record, such as lists.
-pub(crate) fn record(upstream: &str, decision: Decision) {
+/// Stores the decision about the running request and its entry. It has no effect for requests without a record, such as
+/// lists.
+pub(crate) fn record(upstream: &str, entry: &str, decision: Decision) {
     // An error states that there is no record.
     let _ = CURRENT.try_with(|current| {
-        *lock(&current.0) = Some((upstream.to_owned(), decision));
+        *lock(&current.0) = Some(RecordedDecision {
+            upstream: upstream.to_owned(),
+            entry: entry.to_owned(),
+            decision,
+        });
     });
 }

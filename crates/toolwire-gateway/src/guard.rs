@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use toolwire::BoxFuture;
 use toolwire::middleware::{Middleware, Next, Outcome, Request};
+use toolwire_proto::methods::is_about_task;
 use toolwire_proto::relay::policy::Decision;
 
 use crate::access::{AccessRules, EntryKind, EntryUse};
@@ -46,6 +47,8 @@ impl Guard {
             "tools/call" => (vec![EntryKind::Tool], arguments),
             "prompts/get" => (vec![EntryKind::Prompt], arguments),
             "resources/read" | "resources/subscribe" => (vec![EntryKind::Resource], arguments),
+            // The rules saw the arguments when the task was created.
+            method if is_about_task(method) => (vec![EntryKind::Tool], EntryUse::List),
             // A completion, which has no arguments yet.
             _ => (table.kinds(own_name), EntryUse::List),
         };
@@ -64,7 +67,8 @@ impl Middleware for Guard {
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         Box::pin(async move {
             let decision = self.decide(request);
-            record(self.source.name(), decision);
+            let entry = request.source_name().unwrap_or_default();
+            record(self.source.name(), entry, decision);
             if decision.is_allowed {
                 next.run(request).await
             } else {

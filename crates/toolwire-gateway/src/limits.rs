@@ -48,7 +48,8 @@ pub(crate) struct UpstreamLimits(Vec<UpstreamLimit>);
 #[derive(Debug, Clone)]
 struct UpstreamLimit {
     limit: RateLimit,
-    /// Patterns of the names at the upstream. Empty: every request that runs code of the upstream counts.
+    /// Patterns of the names at the upstream. Empty: every request that runs code of the upstream counts, also one about a
+    /// task.
     tools: Vec<Glob>,
 }
 

@@ -156,7 +156,7 @@ impl GatewaySource {
             let decision = source.decide(&access, &uris, entries, caller.token(), EntryUse::List);
             if !decision.is_allowed {
                 // A request for the entry ends here.
-                record(source.name(), decision);
+                record(source.name(), own_name, decision);
             }
             decision.is_allowed
         }

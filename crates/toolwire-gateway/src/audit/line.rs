@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use toolwire::middleware::{AuditLine, Outcome, Request};
-use toolwire_proto::relay::policy::Decision;
 
 use crate::audit::arguments::keyed_digest;
 use crate::config::AuditConfig;
+use crate::decision_record::RecordedDecision;
 
 /// A line of the audit log: that of the middleware [`Audit`](toolwire::middleware::Audit), with what the gateway knows
 /// besides.
@@ -16,6 +16,9 @@ pub(crate) struct ExchangeLine {
     exchange: AuditLine,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<String>,
+    /// The tool of a task at its upstream. The name of the request is the id of the task, which says nothing of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
     /// `allow` or `deny`. Absent for requests that the policy does not decide about.
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'static str>,
@@ -34,14 +37,17 @@ impl ExchangeLine {
         Self {
             exchange,
             upstream: None,
+            tool: None,
             decision: None,
             rule: None,
             arguments_digest: keyed_digest(request.arguments(), config.digest_key.as_ref()),
         }
     }
 
-    pub(crate) fn set_decision(&mut self, upstream: &str, decision: Decision) {
-        self.upstream = Some(upstream.to_owned());
+    pub(crate) fn set_decision(&mut self, recorded: RecordedDecision, is_about_task: bool) {
+        let decision = recorded.decision;
+        self.upstream = Some(recorded.upstream);
+        self.tool = is_about_task.then_some(recorded.entry);
         self.decision = Some(if decision.is_allowed { "allow" } else { "deny" });
         self.rule = decision.rule.map(|index| index + 1);
     }

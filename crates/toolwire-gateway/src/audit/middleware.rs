@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toolwire::BoxFuture;
 use toolwire::middleware::{Middleware, Next, Outcome, Request};
+use toolwire_proto::methods::is_about_task;
 
 use crate::audit::AuditLog;
 use crate::decision_record::DecisionRecord;
@@ -46,5 +47,5 @@ fn uses_entry(method: &str) -> bool {
             | "resources/read"
             | "resources/subscribe"
             | "completion/complete"
-    )
+    ) || is_about_task(method)
 }

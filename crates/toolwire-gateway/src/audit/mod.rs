@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolwire::ErrorObject;
 use toolwire::middleware::{Outcome, Request};
+use toolwire_proto::methods::is_about_task;
 
 use self::line::ExchangeLine;
 pub(crate) use self::middleware::AuditedServer;
@@ -89,6 +90,7 @@ impl AuditLog {
         let line = ExchangeLine::of(request, &log.config);
         Ok(Some(AuditedExchange {
             line: Some(line),
+            is_about_task: is_about_task(request.method()),
             decision: decision.clone(),
             log,
         }))
@@ -130,6 +132,7 @@ fn is_call(method: &str) -> bool {
 struct AuditedExchange {
     /// `None` after it was written.
     line: Option<ExchangeLine>,
+    is_about_task: bool,
     decision: DecisionRecord,
     log: Arc<OpenLog>,
 }
@@ -147,8 +150,8 @@ impl Drop for AuditedExchange {
         let Some(mut line) = self.line.take() else {
             return;
         };
-        if let Some((upstream, decision)) = self.decision.last() {
-            line.set_decision(&upstream, decision);
+        if let Some(recorded) = self.decision.last() {
+            line.set_decision(recorded, self.is_about_task);
         }
         self.log.queue.push(line.finish());
     }

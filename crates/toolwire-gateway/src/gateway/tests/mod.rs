@@ -8,6 +8,7 @@ mod pins;
 mod reload;
 mod rules;
 mod security;
+mod tasks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
