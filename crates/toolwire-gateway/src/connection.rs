@@ -13,7 +13,8 @@ use toolwire_auth::documents::Secret;
 
 use crate::caller_tokens::{CallerTokens, TokenOfCaller};
 use crate::config::{
-    CommandUpstream, HttpUpstream, UpstreamConfig, UpstreamCredentials, UpstreamTransport,
+    AssertionProvider, CommandUpstream, HttpUpstream, UpstreamConfig, UpstreamCredentials,
+    UpstreamTransport,
 };
 
 type StderrListener = dyn Fn(&str, &str) + Send + Sync;
@@ -279,41 +280,64 @@ fn http_upstream(
             secret,
             issuer,
             scopes,
+            provider,
         }) => {
-            let client = registered_client(id, secret, issuer);
-            exchanging(upstream, &client, scopes.as_deref(), &options.tokens)
+            let exchange = TokenExchange {
+                client: registered_client(id, secret, issuer),
+                provider: provider.clone(),
+                scopes: scopes.clone(),
+                tokens: Arc::clone(&options.tokens),
+            };
+            exchange.add_to(upstream)
         }
         _ => Ok(upstream),
     }
 }
 
-/// Exchanges the token of each caller for one of the upstream. The gateway itself uses its client credentials, to read the
-/// lists. It is the anonymous caller, because `exchange` needs `[auth]`.
-fn exchanging(
-    upstream: Upstream,
-    client: &RegisteredClient,
-    scopes: Option<&str>,
-    tokens: &Arc<CallerTokens>,
-) -> Result<Upstream, String> {
-    let own = with_scopes(OAuthConfig::client_credentials(client.clone()), scopes)?;
-    let (client, tokens) = (client.clone(), Arc::clone(tokens));
-    let scopes = scopes.map(str::to_owned);
-    Ok(upstream.with_caller_layer(move |caller| {
-        if *caller == Principal::anonymous() {
-            return Arc::new(own.clone());
-        }
+/// The exchange of the token of each caller for one of an upstream.
+struct TokenExchange {
+    client: RegisteredClient,
+    provider: Option<AssertionProvider>,
+    scopes: Option<String>,
+    tokens: Arc<CallerTokens>,
+}
+
+impl TokenExchange {
+    /// Adds the exchange to an upstream. The gateway itself uses its client credentials, to read the lists. It is the
+    /// anonymous caller, because `exchange` needs `[auth]`.
+    fn add_to(self, upstream: Upstream) -> Result<Upstream, String> {
+        let own = OAuthConfig::client_credentials(self.client.clone());
+        let own = with_scopes(own, self.scopes.as_deref())?;
+        Ok(upstream.with_caller_layer(move |caller| {
+            if *caller == Principal::anonymous() {
+                return Arc::new(own.clone());
+            }
+            let oauth = self.of_caller(caller);
+            // The scopes were checked above.
+            let oauth = match &self.scopes {
+                Some(scopes) => oauth.clone().with_scopes(scopes).unwrap_or(oauth),
+                None => oauth,
+            };
+            Arc::new(oauth)
+        }))
+    }
+
+    fn of_caller(&self, caller: &Principal) -> OAuthConfig {
+        let client = self.client.clone();
         let subject = TokenOfCaller {
-            tokens: Arc::clone(&tokens),
+            tokens: Arc::clone(&self.tokens),
             caller: caller.clone(),
         };
-        let oauth = OAuthConfig::token_exchange(client.clone(), subject);
-        // The scopes were checked above.
-        let oauth = match &scopes {
-            Some(scopes) => oauth.clone().with_scopes(scopes).unwrap_or(oauth),
-            None => oauth,
+        let Some(provider) = &self.provider else {
+            return OAuthConfig::token_exchange(client, subject);
         };
-        Arc::new(oauth)
-    }))
+        let at_provider = registered_client(&provider.id, &provider.secret, &provider.issuer);
+        let mut assertions = IdentityProvider::new(&provider.issuer, at_provider, subject);
+        if !provider.has_id_tokens {
+            assertions = assertions.with_access_tokens();
+        }
+        OAuthConfig::enterprise(client, assertions)
+    }
 }
 
 /// Returns the registration of the gateway at an authorization server. No other one gets the secret.

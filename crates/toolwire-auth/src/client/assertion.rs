@@ -76,7 +76,7 @@ impl IdentityProvider {
             token_endpoint: None,
             client: client.into(),
             subject: Arc::new(id_token),
-            subject_type: SubjectTokenType::IdToken,
+            subject_type: SubjectTokenType::Id,
         }
     }
 
@@ -90,7 +90,15 @@ impl IdentityProvider {
     /// Declares that the source returns refresh tokens instead of ID tokens, after a sign-in with SAML.
     #[must_use]
     pub fn with_refresh_tokens(mut self) -> Self {
-        self.subject_type = SubjectTokenType::RefreshToken;
+        self.subject_type = SubjectTokenType::Refresh;
+        self
+    }
+
+    /// Declares that the source returns access tokens instead of ID tokens, for a gateway that knows only the access tokens
+    /// of its callers. Not every provider accepts them.
+    #[must_use]
+    pub fn with_access_tokens(mut self) -> Self {
+        self.subject_type = SubjectTokenType::Access;
         self
     }
 }

@@ -34,9 +34,46 @@ pub enum UpstreamCredentials {
         issuer: String,
         /// The scopes to request, separated by spaces.
         scopes: Option<String>,
+        /// The identity provider of an enterprise that gets the tokens of callers instead. The authorization server gets its
+        /// assertion.
+        provider: Option<AssertionProvider>,
     },
     /// The login that `toolwire login URL` stored.
     Login,
+    /// The login of each user of the gateway, in a browser. The gateway reads the lists with the login of one of them.
+    UserLogin {
+        /// The registration of the gateway at the authorization server. `None`: the gateway registers itself.
+        client: Option<LoginClient>,
+        /// The scopes to request, separated by spaces.
+        scopes: Option<String>,
+    },
+}
+
+/// An identity provider that exchanges the tokens of callers for assertions (ID-JAG, extension enterprise-managed
+/// authorization).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AssertionProvider {
+    /// The issuer of the tokens of callers.
+    pub issuer: String,
+    /// The id of the gateway at the provider.
+    pub id: String,
+    /// Its secret.
+    pub secret: Secret,
+    /// `true` if callers send ID tokens, `false` if they send access tokens.
+    pub has_id_tokens: bool,
+}
+
+/// The registration of a gateway at the authorization server at which its users log in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoginClient {
+    /// The id of the client.
+    pub id: String,
+    /// Its secret. `None` for a public client.
+    pub secret: Option<Secret>,
+    /// The authorization server that knows the client. An upstream that names another one gets no token.
+    pub issuer: String,
 }
 
 pub(super) fn read(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError> {
@@ -69,13 +106,7 @@ pub(super) fn read(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError>
             scopes,
         }
     } else if let Some(exchange) = exchange {
-        let (id, secret, issuer, scopes) = read_client(exchange, "exchange")?;
-        UpstreamCredentials::Exchange {
-            id,
-            secret,
-            issuer,
-            scopes,
-        }
+        read_exchange(exchange)?
     } else {
         let is_login = login.as_ref().map_or(Ok(false), Field::flag)?;
         if !is_login {
@@ -114,12 +145,42 @@ fn read_client(field: Field<'_>, key: &str) -> Result<ClientKeys, ConfigError> {
             )
             .with_advice("write the authorization server that may get the secret as `issuer`"));
     };
-    let client = (
-        id.text()?,
-        secret.text()?.into(),
-        issuer.text()?,
-        scopes.transpose()?.map(|scopes| scopes.join(" ")),
-    );
+    Ok((id.text()?, secret.text()?.into(), issuer.text()?))
+}
+
+fn read_exchange(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError> {
+    let start = field.start();
+    let mut section = field.section()?;
+    let (id, secret, issuer) = read_client(&mut section, start, "exchange")?;
+    let scopes = read_scopes(&mut section)?;
+    let provider = section.take("provider").map(read_provider).transpose()?;
     section.finish()?;
-    Ok(client)
+    Ok(UpstreamCredentials::Exchange {
+        id,
+        secret,
+        issuer,
+        scopes,
+        provider,
+    })
+}
+
+fn read_provider(field: Field<'_>) -> Result<AssertionProvider, ConfigError> {
+    let start = field.start();
+    let mut section = field.section()?;
+    let (id, secret, issuer) = read_client(&mut section, start, "exchange.provider")?;
+    let has_id_tokens = match section.take("token") {
+        Some(field) => match field.text()?.as_str() {
+            "id_token" => true,
+            "access_token" => false,
+            _ => return Err(field.error("must be \"access_token\" or \"id_token\"")),
+        },
+        None => false,
+    };
+    section.finish()?;
+    Ok(AssertionProvider {
+        issuer,
+        id,
+        secret,
+        has_id_tokens,
+    })
 }

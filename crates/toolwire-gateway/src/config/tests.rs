@@ -172,6 +172,34 @@ fn client_secret_needs_the_issuer_that_gets_it() {
 }
 
 #[test]
+fn exchange_may_have_an_identity_provider_of_its_own() {
+    let exchange = |provider: &str| {
+        let client = "id = \"i\", secret = \"${KEY}\", issuer = \"https://as.example\"";
+        let exchange =
+            format!("credentials = {{ exchange = {{ {client}, provider = {{ {provider} }} }} }}");
+        format!("[upstream.a]\nurl = \"https://a.example\"\n{exchange}")
+    };
+    let missing = exchange("id = \"i\", secret = \"s\"");
+    check_error(&missing, Some(3), "`credentials.exchange.provider` needs");
+    let keys = "id = \"p\", secret = \"${KEY}\", issuer = \"https://id.example\"";
+    let other = exchange(&format!("{keys}, token = \"refresh_token\""));
+    check_error(&other, Some(3), "must be \"access_token\" or \"id_token\"");
+    for (token, has_id_tokens) in [("", false), (", token = \"id_token\"", true)] {
+        let config = config(&exchange(&format!("{keys}{token}")));
+        assert!(!format!("{config:?}").contains("s3cret"));
+        let UpstreamTransport::Http(http) = &config.upstreams[0].transport else {
+            panic!("{config:?}");
+        };
+        let Some(UpstreamCredentials::Exchange { provider, .. }) = &http.credentials else {
+            panic!("{http:?}");
+        };
+        let provider = provider.as_ref().expect("it is set");
+        assert_eq!(provider.issuer, "https://id.example");
+        assert_eq!(provider.has_id_tokens, has_id_tokens);
+    }
+}
+
+#[test]
 fn identity_provider_needs_its_users() {
     let auth = |lines: &str| format!("[auth]\n{lines}\n[upstream.a]\nurl = \"https://a.example\"");
     let provider =

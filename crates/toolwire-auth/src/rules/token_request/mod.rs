@@ -74,16 +74,19 @@ pub(crate) enum RevokedToken<'a> {
 #[non_exhaustive]
 pub(crate) enum SubjectTokenType {
     /// An ID token of OpenID Connect.
-    IdToken,
+    Id,
     /// A refresh token, after a sign-in with SAML.
-    RefreshToken,
+    Refresh,
+    /// An access token.
+    Access,
 }
 
 impl SubjectTokenType {
     const fn as_str(self) -> &'static str {
         match self {
-            Self::IdToken => "urn:ietf:params:oauth:token-type:id_token",
-            Self::RefreshToken => "urn:ietf:params:oauth:token-type:refresh_token",
+            Self::Id => "urn:ietf:params:oauth:token-type:id_token",
+            Self::Refresh => "urn:ietf:params:oauth:token-type:refresh_token",
+            Self::Access => ACCESS_TOKEN,
         }
     }
 }

@@ -117,7 +117,7 @@ fn identity_assertions_are_exchanged_and_redeemed() {
     let resource = ResourceIndicator::parse("https://mcp.example.com/mcp").unwrap();
     let exchange = Grant::ExchangeForAssertion {
         subject_token: &id_token,
-        subject_token_type: SubjectTokenType::IdToken,
+        subject_token_type: SubjectTokenType::Id,
         audience: "https://auth.example.com",
     };
     check(
