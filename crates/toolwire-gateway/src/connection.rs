@@ -16,6 +16,7 @@ use crate::config::{
     AssertionProvider, CommandUpstream, HttpUpstream, UpstreamConfig, UpstreamCredentials,
     UpstreamTransport,
 };
+use crate::connect::UserLogins;
 
 type StderrListener = dyn Fn(&str, &str) + Send + Sync;
 
@@ -132,6 +133,7 @@ impl fmt::Debug for GatewayOptions {
 pub(crate) fn upstream_source(
     config: &UpstreamConfig,
     options: &GatewayOptions,
+    logins: Option<&Arc<UserLogins>>,
 ) -> Result<UpstreamSource, String> {
     let info = Implementation::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
     let mut builder = ClientBuilder::default().with_info(info);
@@ -259,8 +261,8 @@ fn http_upstream(
             let oauth = OAuthConfig::client_credentials(client);
             builder = builder.with_http_layer(with_scopes(oauth, scopes.as_deref())?);
         }
-        // Each caller has a layer of its own, see below.
-        Some(UpstreamCredentials::Exchange { .. }) => {}
+        // Each caller has a layer of its own.
+        Some(UpstreamCredentials::Exchange { .. } | UpstreamCredentials::UserLogin { .. }) => {}
         Some(UpstreamCredentials::Login) => {
             let logins = options.logins.clone();
             let logins = logins.ok_or("no logins are stored; log in with `toolwire login URL`")?;

@@ -20,6 +20,7 @@ use toolwire_proto::relay::glob::Glob;
 
 use crate::caller_tokens::CallerTokens;
 use crate::config::{AuthConfig, EMAIL, GITHUB, GOOGLE, LoginProvider};
+use crate::connect::UserLogins;
 
 /// The maximum size of a file with tokens in bytes.
 const MAX_TOKEN_FILE_BYTES: usize = 1024 * 1024;
@@ -29,6 +30,7 @@ const MAX_TOKEN_FILE_BYTES: usize = 1024 * 1024;
 pub(crate) struct FrontAuth {
     authorizer: Arc<dyn Authorizer>,
     tokens: Arc<CallerTokens>,
+    logins: Arc<UserLogins>,
 }
 
 impl FrontAuth {
@@ -63,7 +65,16 @@ impl FrontAuth {
                 Arc::new(proxy.map_err(|error| format!("[auth]: {error}"))?)
             }
         };
-        Ok(Self { authorizer, tokens })
+        Ok(Self {
+            authorizer,
+            tokens,
+            logins: Arc::new(UserLogins::new()?),
+        })
+    }
+
+    /// Returns the logins of users at upstreams.
+    pub(crate) fn logins(&self) -> &Arc<UserLogins> {
+        &self.logins
     }
 }
 
@@ -74,6 +85,7 @@ impl FrontAuth {
         Self {
             authorizer: Arc::new(authorizer),
             tokens,
+            logins: Arc::new(UserLogins::new().expect("the system has random bytes")),
         }
     }
 }
@@ -128,10 +140,14 @@ impl Authorizer for FrontAuth {
     }
 
     fn public_route(&self, path: &str) -> Option<PublicRoute> {
-        self.authorizer.public_route(path)
+        let own = self.logins.public_route(path);
+        own.or_else(|| self.authorizer.public_route(path))
     }
 
     fn serve_public(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
+        if self.logins.public_route(request.uri().path()).is_some() {
+            return Box::pin(async move { self.logins.serve(&request).await });
+        }
         self.authorizer.serve_public(request)
     }
 }

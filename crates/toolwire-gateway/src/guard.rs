@@ -53,6 +53,10 @@ impl Guard {
             _ => (table.kinds(own_name), EntryUse::List),
         };
         let token = request.scope().auth();
+        // The gateway itself reads the lists as the anonymous caller, with the login of a user.
+        if self.source.has_logins() && !token.valid {
+            return Decision::denied();
+        }
         self.source.decide(
             &self.access,
             &self.uris,

@@ -26,6 +26,7 @@ mod access;
 mod audit;
 mod caller_tokens;
 mod config;
+mod connect;
 mod connection;
 mod decision_record;
 mod entries;
@@ -49,9 +50,10 @@ mod sync;
 mod unknown;
 
 pub use config::{
-    AuditConfig, AuthConfig, CallLimit, CommandUpstream, ConfigError, DEFAULT_LISTEN,
-    GatewayConfig, HttpUpstream, LimitKey, LimitsConfig, LoginProvider, MAX_FILE_BYTES,
-    MAX_NAME_LENGTH, MAX_UPSTREAMS, OnFull, UpstreamConfig, UpstreamCredentials, UpstreamTransport,
+    AssertionProvider, AuditConfig, AuthConfig, CallLimit, CommandUpstream, ConfigError,
+    DEFAULT_LISTEN, GatewayConfig, HttpUpstream, LimitKey, LimitsConfig, LoginClient,
+    LoginProvider, LoginsConfig, MAX_FILE_BYTES, MAX_NAME_LENGTH, MAX_UPSTREAMS, OnFull,
+    SamplingLimit, UpstreamConfig, UpstreamCredentials, UpstreamTransport,
 };
 pub use connection::GatewayOptions;
 pub use error::GatewayError;

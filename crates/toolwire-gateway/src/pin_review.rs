@@ -34,7 +34,7 @@ pub async fn review_pins(
     let mut reviewing = JoinSet::new();
     for (index, upstream) in pinned.enumerate() {
         let name = upstream.name.clone();
-        let source = upstream_source(upstream, options)
+        let source = upstream_source(upstream, options, None)
             .map_err(|problem| GatewayError::Setting(format!("upstream `{name}`: {problem}")))?;
         let approved = lock_file.upstreams.get(&name).cloned().unwrap_or_default();
         let instructions = approved.instructions.as_ref();

@@ -12,6 +12,7 @@ use toolwire_proto::relay::pins::{PinKind, PinMode, PinStatus};
 use toolwire_proto::relay::policy::Decision;
 
 use crate::access::{AccessRules, EntryKind, EntryUse};
+use crate::connect::UpstreamLogin;
 use crate::decision_record::record;
 use crate::entries::EntryTable;
 use crate::exposed_uris::ExposedUris;
@@ -31,6 +32,8 @@ struct GatewaySourceInner {
     pinning: Option<Pinning>,
     /// Whether invisible characters are removed from the texts of entries.
     strips_invisible: bool,
+    /// The logins of users, if the upstream has them.
+    login: Option<UpstreamLogin>,
     table: Mutex<Arc<EntryTable>>,
     /// Held while the entries are read, so that the table is that of the newest entries.
     reading: Mutex<()>,
@@ -71,6 +74,7 @@ impl GatewaySource {
         connection: UpstreamSource,
         pinning: Option<Pinning>,
         strips_invisible: bool,
+        login: Option<UpstreamLogin>,
     ) -> Self {
         Self(Arc::new(GatewaySourceInner {
             name: name.to_owned(),
@@ -78,6 +82,7 @@ impl GatewaySource {
             connection: OfferedConnection::new(connection),
             pinning,
             strips_invisible,
+            login,
             table: Mutex::default(),
             reading: Mutex::default(),
             listeners: Mutex::default(),
@@ -113,6 +118,11 @@ impl GatewaySource {
     /// Returns the name of the upstream.
     pub(crate) fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// Returns `true` if users log in to the upstream.
+    pub(crate) fn has_logins(&self) -> bool {
+        self.0.login.is_some()
     }
 
     /// Decides about the entries of these kinds with this name at the upstream. One that is denied, and one that does not
@@ -371,6 +381,9 @@ impl Source for GatewaySource {
         if self.0.strips_invisible {
             self.strip_invisible(&mut catalog);
         }
+        if let Some(login) = &self.0.login {
+            login.offer(&mut catalog, self.0.connection.own());
+        }
         let table = EntryTable::new(&self.0.name, self.0.prefix.as_deref(), &catalog);
         *lock(&self.0.table) = Arc::new(table);
         catalog
@@ -390,6 +403,10 @@ impl Source for GatewaySource {
     }
 
     fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
+        // The gateway would subscribe with the login of another user.
+        if self.0.login.is_some() {
+            return;
+        }
         self.0.connection.set_subscribed(uri, is_subscribed);
     }
 }

@@ -36,6 +36,7 @@ mod token;
 mod tokens;
 mod upstream;
 mod upstream_client;
+pub mod user_page;
 
 pub use config::{OAuthProxyConfig, OAuthProxyConfigError};
 pub use upstream::{Upstream, UpstreamUser};

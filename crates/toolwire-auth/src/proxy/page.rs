@@ -98,7 +98,10 @@ pub(super) fn error_page(status: StatusCode, reason: &str) -> ProxyResponse {
     page(status, "This does not work", &body)
 }
 
-fn page(status: StatusCode, title: &str, body: &str) -> ProxyResponse {
+/// Creates a page with the HTML of a body. It runs no script, loads nothing, and cannot be framed or cached. The title and
+/// the body are not escaped.
+#[must_use]
+pub fn page(status: StatusCode, title: &str, body: &str) -> ProxyResponse {
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>{body}</body></html>"
@@ -128,7 +131,8 @@ fn page(status: StatusCode, title: &str, body: &str) -> ProxyResponse {
 }
 
 /// Escapes text for a page, also for quoted attributes.
-fn escaped(text: &str) -> String {
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::documents::OAuthError;
 use crate::rules::authorization_server::token::TokenRequestError;
 
-pub(super) type ProxyResponse = Response<Bytes>;
+pub(crate) type ProxyResponse = Response<Bytes>;
 
 /// Creates a response that must not be cached (RFC 6749, section 5.1).
 pub(super) fn plain(status: StatusCode, body: impl Into<Bytes>) -> ProxyResponse {
@@ -68,7 +68,8 @@ pub(super) fn set_retry_after(response: &mut ProxyResponse) {
 }
 
 /// Redirects a user. The destination gets no referrer, because that URL may contain a code.
-pub(super) fn redirect(url: &str) -> ProxyResponse {
+#[must_use]
+pub fn redirect(url: &str) -> ProxyResponse {
     let Ok(location) = HeaderValue::try_from(url) else {
         return error(
             StatusCode::BAD_REQUEST,

@@ -1,8 +1,9 @@
 //! `credentials` of an upstream: how the gateway identifies itself there.
 
+use toolwire::ScopeSet;
 use toolwire_auth::documents::Secret;
 
-use crate::config::section::Field;
+use crate::config::section::{Field, Section};
 use crate::config::{ConfigError, MAX_LIST};
 
 /// The credentials of the gateway at an upstream. Tokens of callers are never sent there.
@@ -98,7 +99,11 @@ pub(super) fn read(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError>
             .map_err(|error| file.error(format_args!("cannot be read: {error}")))?;
         UpstreamCredentials::Bearer(bearer_token(&file, text.trim())?)
     } else if let Some(client) = client {
-        let (id, secret, issuer, scopes) = read_client(client, "client")?;
+        let start = client.start();
+        let mut section = client.section()?;
+        let (id, secret, issuer) = read_client(&mut section, start, "client")?;
+        let scopes = read_scopes(&mut section)?;
+        section.finish()?;
         UpstreamCredentials::Client {
             id,
             secret,
@@ -108,14 +113,47 @@ pub(super) fn read(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError>
     } else if let Some(exchange) = exchange {
         read_exchange(exchange)?
     } else {
-        let is_login = login.as_ref().map_or(Ok(false), Field::flag)?;
-        if !is_login {
-            return Err(section.error(start, "`credentials.login` must be true"));
+        match login {
+            Some(login) if login.is_table() => read_login(login)?,
+            Some(login) if login.flag()? => UpstreamCredentials::Login,
+            _ => {
+                let message = "`credentials.login` must be true, or a table";
+                return Err(section
+                    .error(start, message)
+                    .with_advice("write login = {} to let each user log in"));
+            }
         }
-        UpstreamCredentials::Login
     };
     section.finish()?;
     Ok(credentials)
+}
+
+fn read_login(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError> {
+    let start = field.start();
+    let mut section = field.section()?;
+    let (id, secret) = (section.take("id"), section.take("secret"));
+    let issuer = section.take("issuer");
+    let client = match (id, issuer) {
+        (Some(id), Some(issuer)) => Some(LoginClient {
+            id: id.text()?,
+            secret: secret
+                .map(|secret| secret.text())
+                .transpose()?
+                .map(Secret::from),
+            issuer: issuer.text()?,
+        }),
+        (None, None) if secret.is_none() => None,
+        _ => {
+            let message =
+                "`credentials.login` needs `id` and `issuer` together, and `secret` only with them";
+            return Err(section
+                .error(start, message)
+                .with_advice("write the authorization server that knows the client as `issuer`"));
+        }
+    };
+    let scopes = read_scopes(&mut section)?;
+    section.finish()?;
+    Ok(UpstreamCredentials::UserLogin { client, scopes })
 }
 
 fn bearer_token(field: &Field<'_>, token: &str) -> Result<Secret, ConfigError> {
@@ -128,15 +166,26 @@ fn bearer_token(field: &Field<'_>, token: &str) -> Result<Secret, ConfigError> {
     }
 }
 
-/// The id, the secret, the issuer and the scopes of a client.
-type ClientKeys = (String, Secret, String, Option<String>);
+fn read_scopes(section: &mut Section<'_>) -> Result<Option<String>, ConfigError> {
+    let Some(field) = section.take("scopes") else {
+        return Ok(None);
+    };
+    let invalid = field.error("has a scope that is not valid");
+    let scopes = field.texts(MAX_LIST)?.join(" ");
+    ScopeSet::parse(&scopes).map_err(|_| invalid)?;
+    Ok(Some(scopes))
+}
 
-fn read_client(field: Field<'_>, key: &str) -> Result<ClientKeys, ConfigError> {
-    let start = field.start();
-    let mut section = field.section()?;
+/// The id, the secret and the issuer of a client.
+type ClientKeys = (String, Secret, String);
+
+fn read_client(
+    section: &mut Section<'_>,
+    start: usize,
+    key: &str,
+) -> Result<ClientKeys, ConfigError> {
     let (id, secret) = (section.take("id"), section.take("secret"));
     let issuer = section.take("issuer");
-    let scopes = section.take("scopes").map(|field| field.texts(MAX_LIST));
     let (Some(id), Some(secret), Some(issuer)) = (id, secret, issuer) else {
         return Err(section
             .error(

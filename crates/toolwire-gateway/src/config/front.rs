@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use toolwire_auth::documents::Secret;
 use toolwire_proto::relay::glob::Glob;
+use toolwire_proto::request_state::StateKey;
+use toolwire_proto::web_url::WebUrl;
 
 use crate::config::section::Field;
 use crate::config::{ConfigError, MAX_LIST};
@@ -104,6 +106,16 @@ pub enum OnFull {
     Drop,
 }
 
+/// Where the logins of users at upstreams are stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoginsConfig {
+    /// The file, which one gateway uses at a time.
+    pub file: PathBuf,
+    /// The key that seals the file: 64 hexadecimal digits.
+    pub key: Secret,
+}
+
 /// Limits of all calls together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -129,6 +141,17 @@ impl AuditConfig {
             on_full: OnFull::Reject,
         }
     }
+}
+
+/// Reads the address at which browsers reach the gateway. Cookies and codes are safe over TLS, and on this machine.
+pub(super) fn read_public_url(field: Field<'_>) -> Result<String, ConfigError> {
+    let text = field.text()?;
+    if !WebUrl::parse(&text).is_ok_and(|url| url.is_confidential()) {
+        return Err(field
+            .error("is not an https URL")
+            .with_advice("write public_url = \"https://tools.example.com\""));
+    }
+    Ok(text)
 }
 
 pub(super) fn read_auth(field: Field<'_>) -> Result<AuthConfig, ConfigError> {

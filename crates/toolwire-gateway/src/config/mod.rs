@@ -26,7 +26,7 @@ use self::section::Document;
 pub use self::call_limits::{CallLimit, LimitKey, SamplingLimit};
 pub use self::credentials::{AssertionProvider, LoginClient, UpstreamCredentials};
 pub use self::error::ConfigError;
-pub use self::front::{AuditConfig, AuthConfig, LimitsConfig, LoginProvider, OnFull};
+pub use self::front::{AuditConfig, AuthConfig, LimitsConfig, LoginProvider, LoginsConfig, OnFull};
 pub(crate) use self::front::{EMAIL, GITHUB, GOOGLE};
 pub use self::upstream::{
     CommandUpstream, HttpUpstream, MAX_NAME_LENGTH, UpstreamConfig, UpstreamTransport,
@@ -72,6 +72,9 @@ pub struct GatewayConfig {
     pub listen: String,
     /// The host names that clients on other machines use.
     pub public_hosts: Vec<String>,
+    /// The URL at which browsers reach the gateway, for the logins of users at upstreams. Default: the `audience` of
+    /// `[auth]`.
+    pub public_url: Option<String>,
     /// The number of reverse proxies in front of the gateway that append to `X-Forwarded-For`. Default: 0.
     pub trusted_proxies: usize,
     /// Who may use the gateway. `None`: every client that reaches it.
@@ -84,6 +87,8 @@ pub struct GatewayConfig {
     pub audit: Option<AuditConfig>,
     /// Limits of all calls together.
     pub limits: LimitsConfig,
+    /// Where the logins of users at upstreams are stored. `None`: in memory.
+    pub logins: Option<LoginsConfig>,
     /// The file with the approved tools, prompts and instructions. Default: `toolwire.lock` beside the configuration.
     pub lock_file: PathBuf,
 }
@@ -109,12 +114,14 @@ impl GatewayConfig {
         Ok(Self {
             listen: DEFAULT_LISTEN.to_owned(),
             public_hosts: Vec::new(),
+            public_url: None,
             trusted_proxies: 0,
             auth: None,
             upstreams,
             policy: Policy::default(),
             audit: None,
             limits: LimitsConfig::default(),
+            logins: None,
             lock_file: directory.join(LOCK_FILE),
         })
     }
@@ -165,9 +172,10 @@ impl GatewayConfig {
         };
         let mut top = document.parse()?;
         let (listen, hosts) = (top.take("listen"), top.take("public_hosts"));
-        let proxies = top.take("trusted_proxies");
+        let (public_url, proxies) = (top.take("public_url"), top.take("trusted_proxies"));
         let (auth, audit, limits) = (top.take("auth"), top.take("audit"), top.take("limits"));
         let (rules, lock_file) = (top.take("rule"), top.take("lock_file"));
+        let logins = top.take("logins");
         let named = match top.take("upstream") {
             Some(upstreams) => upstreams.section()?.take_all(),
             None => Vec::new(),
@@ -187,12 +195,14 @@ impl GatewayConfig {
         if let Some(hosts) = hosts {
             config.public_hosts = hosts.texts(MAX_LIST)?;
         }
+        config.public_url = public_url.map(front::read_public_url).transpose()?;
         if let Some(proxies) = proxies {
             let number = proxies.number(0..MAX_PROXIES + 1)?;
             config.trusted_proxies = usize::try_from(number).unwrap_or(0);
         }
         config.auth = auth.map(front::read_auth).transpose()?;
         config.audit = audit.map(front::read_audit).transpose()?;
+        config.logins = logins.map(front::read_logins).transpose()?;
         config.limits = limits.map_or(Ok(LimitsConfig::default()), front::read_limits)?;
         config.policy = rules.map_or(Ok(Policy::default()), rules::read)?;
         if let Some(lock_file) = lock_file {

@@ -234,6 +234,66 @@ fn identity_provider_needs_its_users() {
 }
 
 #[test]
+fn logins_of_users_have_a_client_scopes_and_a_file() {
+    let upstream = |login: &str| {
+        format!("[upstream.a]\nurl = \"https://a.example\"\ncredentials = {{ login = {login} }}\n")
+    };
+    let read = |login: &str| {
+        let config = config(&upstream(login));
+        assert!(!format!("{config:?}").contains("s3cret"));
+        match &config.upstreams[0].transport {
+            UpstreamTransport::Http(http) => http.credentials.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(read("true"), Some(UpstreamCredentials::Login));
+    let registered = UpstreamCredentials::UserLogin {
+        client: None,
+        scopes: None,
+    };
+    assert_eq!(read("{}"), Some(registered));
+    let client = "id = \"gw\", secret = \"s3cret\", issuer = \"https://id.example\"";
+    match read(&format!("{{ {client}, scopes = [\"a\", \"b\"] }}")) {
+        Some(UpstreamCredentials::UserLogin {
+            client: Some(client),
+            scopes,
+        }) => {
+            assert_eq!(client.id, "gw");
+            assert_eq!(scopes.as_deref(), Some("a b"));
+        }
+        other => panic!("{other:?}"),
+    }
+    check_error(&upstream("false"), Some(3), "must be true, or a table");
+    for keys in [
+        "id = \"gw\"",
+        "secret = \"s3cret\"",
+        "issuer = \"https://id.example\"",
+    ] {
+        let text = upstream(&format!("{{ {keys} }}"));
+        check_error(&text, Some(3), "needs `id` and `issuer` together");
+    }
+    let invalid = upstream("{ scopes = [\"a\\\"\"] }");
+    check_error(&invalid, Some(3), "has a scope that is not valid");
+
+    let with = |lines: &str| format!("{lines}\n{}", upstream("{}"));
+    let key = "0f".repeat(32);
+    let valid = config(&with(&format!(
+        "public_url = \"http://127.0.0.1:8080\"\n[logins]\nfile = \"l\"\nkey = \"{key}\""
+    )));
+    assert_eq!(valid.public_url.as_deref(), Some("http://127.0.0.1:8080"));
+    assert!(!format!("{valid:?}").contains(&key));
+    let plain = with("public_url = \"http://tools.example.com\"");
+    check_error(&plain, Some(1), "is not an https URL");
+    check_error(
+        &with("[logins]\nfile = \"l\""),
+        Some(1),
+        "needs `file` and `key`",
+    );
+    let short = with("[logins]\nfile = \"l\"\nkey = \"0f\"");
+    check_error(&short, Some(3), "64 hexadecimal digits");
+}
+
+#[test]
 fn unknown_keys_have_a_line_and_a_suggestion() {
     let upstream = "[upstream.a]\nurl = \"https://a.example\"\n";
     check_error(

@@ -76,12 +76,17 @@ impl Gateway {
 /// Returns the host names that remote clients use: those of the configuration, and that of the public URL.
 fn public_hosts(config: &GatewayConfig) -> Vec<String> {
     let mut hosts = config.public_hosts.clone();
-    if let Some(audience) = config.auth.as_ref().and_then(AuthConfig::audience)
-        && let Ok(url) = audience.parse::<Uri>()
-        && let Some(host) = url.host()
-        && !hosts.iter().any(|known| known == host)
+    let audience = config.auth.as_ref().and_then(AuthConfig::audience);
+    for url in [audience, config.public_url.as_deref()]
+        .into_iter()
+        .flatten()
     {
-        hosts.push(host.to_owned());
+        if let Ok(url) = url.parse::<Uri>()
+            && let Some(host) = url.host()
+            && !hosts.iter().any(|known| known == host)
+        {
+            hosts.push(host.to_owned());
+        }
     }
     hosts
 }

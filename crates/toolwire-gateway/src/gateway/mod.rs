@@ -22,6 +22,7 @@ use self::running::{Common, RunningUpstream};
 use crate::access::AccessRules;
 use crate::audit::{AuditLog, AuditedServer};
 use crate::config::{AuthConfig, GatewayConfig};
+use crate::connect::check_user_logins;
 use crate::connection::{GatewayOptions, has_exchange, upstream_source};
 use crate::error::GatewayError;
 use crate::exposed_uris::ExposedUris;
@@ -70,7 +71,8 @@ impl Gateway {
     ///
     /// # Errors
     /// Returns an error if a file that the configuration names cannot be used, and if the lock file is not valid. Also
-    /// returns an error if an upstream has `exchange`, and callers have no access tokens of an authorization server.
+    /// returns an error if an upstream has `exchange`, and callers have no access tokens of an authorization server, or if
+    /// an upstream has `login`, and there is no `[auth]`.
     pub fn new(config: GatewayConfig, options: GatewayOptions) -> Result<Self, GatewayError> {
         let auth = config.auth.as_ref();
         let auth = auth
@@ -87,6 +89,14 @@ impl Gateway {
     ) -> Result<Self, GatewayError> {
         let setting = GatewayError::Setting;
         check_exchange(&config, config.auth.as_ref())?;
+        check_user_logins(&config, &config).map_err(setting)?;
+        let logins = auth.as_ref().map(FrontAuth::logins);
+        if let Some(logins) = logins {
+            if let Some(file) = config.logins.as_ref().filter(|_| !options.is_read_only) {
+                logins.open_vault(file).map_err(setting)?;
+            }
+            logins.configure(&config);
+        }
         let pins = PinStore::open(config.lock_file.clone(), options.is_read_only);
         let pins = pins.map_err(|error| setting(error.to_string()))?;
         check_pins(&config, &pins)?;
@@ -110,7 +120,7 @@ impl Gateway {
         for upstream in &config.upstreams {
             let name = &upstream.name;
             let named = |problem| setting(format!("upstream `{name}`: {problem}"));
-            let connection = upstream_source(upstream, &options).map_err(named)?;
+            let connection = upstream_source(upstream, &options, logins).map_err(named)?;
             let limits = (&limits, UpstreamLimits::new(&upstream.limits));
             let running =
                 RunningUpstream::new(upstream, connection, limits, has_rules(&config), &common);
@@ -137,6 +147,7 @@ impl Gateway {
         };
         gateway.set_sources(&upstreams);
         gateway.mount_all(&upstreams)?;
+        gateway.follow_logins();
         Ok(gateway)
     }
 
@@ -211,7 +222,32 @@ impl Gateway {
             closing.spawn(async move { upstream.close().await });
         }
         while closing.join_next().await.is_some() {}
+        if let Some(auth) = &self.inner.auth {
+            auth.logins().flush().await;
+        }
         self.inner.common.audit.close().await;
+    }
+
+    /// Reads the lists of an upstream after the first login of a user there.
+    fn follow_logins(&self) {
+        let Some(auth) = &self.inner.auth else {
+            return;
+        };
+        let gateway = Arc::downgrade(&self.inner);
+        auth.logins().on_login(move |upstream| {
+            let Some(inner) = gateway.upgrade() else {
+                return;
+            };
+            let upstream = upstream.to_owned();
+            tokio::spawn(async move {
+                let upstreams = inner.state.lock().await.upstreams.clone();
+                let mut upstreams = upstreams.iter();
+                if let Some(used) = upstreams.find(|running| running.config.name == upstream) {
+                    // A failure is logged, and the connection is tried again.
+                    let _ = used.connection.connect().await;
+                }
+            });
+        });
     }
 
     /// Mounts upstreams on the main server, after those that are mounted.

@@ -1,8 +1,10 @@
 //! Takes a new configuration while the gateway runs.
 
 use crate::config::{GatewayConfig, UpstreamConfig};
+use crate::connect::check_user_logins;
 use crate::connection::{has_same_connection, upstream_source};
 use crate::error::GatewayError;
+use crate::front_auth::FrontAuth;
 use crate::gateway::running::RunningUpstream;
 use crate::gateway::{
     Gateway, GatewayState, check_exchange, check_pins, configure_audit, has_rules, needs_tokens,
@@ -15,8 +17,8 @@ impl Gateway {
     /// a replaced connection stay until the new one has read its lists, or has failed. They do not stay if the new settings
     /// have other credentials or another `sharing`, or permit less input.
     ///
-    /// The address, `[auth]`, `public_hosts`, `trusted_proxies` and the place of the lock file change only with a
-    /// restart.
+    /// The address, `[auth]`, `public_hosts`, `public_url`, `trusted_proxies`, `[logins]` and the place of the lock file
+    /// change only with a restart.
     ///
     /// # Errors
     /// Returns an error if the configuration cannot be used. Then nothing changes. Returns [`GatewayError::Partial`] if
@@ -29,6 +31,9 @@ impl Gateway {
         check_exchange(&config, config.auth.as_ref())?;
         // A new `[auth]` is not in force before a restart.
         check_exchange(&config, self.inner.start_config.auth.as_ref())?;
+        for start in [&config, &self.inner.start_config] {
+            check_user_logins(&config, start).map_err(GatewayError::Setting)?;
+        }
         check_pins(&config, &self.inner.common.pins)?;
         let limits = if config.limits == state.config.limits {
             state.limits.clone()
@@ -62,6 +67,10 @@ impl Gateway {
         let failures = self.remount(&old.upstreams, &state.upstreams);
         for failure in &failures {
             state.keep_old(&old, &failure.upstream);
+        }
+        // An upstream that stays as it is keeps its logins.
+        if let Some(auth) = &self.inner.auth {
+            auth.logins().configure(&state.config);
         }
         if !failures.is_empty() {
             self.set_sources(&state.upstreams);
@@ -105,7 +114,10 @@ impl Gateway {
             }
             let connection = match known {
                 Some(known) => Ok(known.connection.clone()),
-                None => upstream_source(upstream, &self.inner.options),
+                None => {
+                    let logins = self.inner.auth.as_ref().map(FrontAuth::logins);
+                    upstream_source(upstream, &self.inner.options, logins)
+                }
             };
             let common = &self.inner.common;
             connection
@@ -308,11 +320,13 @@ fn settings_of_next_start(
         ("listen", start.listen != new.listen),
         ("auth", start.auth != new.auth),
         ("public_hosts", start.public_hosts != new.public_hosts),
+        ("public_url", start.public_url != new.public_url),
         (
             "trusted_proxies",
             start.trusted_proxies != new.trusted_proxies,
         ),
         ("lock_file", start.lock_file != new.lock_file),
+        ("logins", start.logins != new.logins),
     ];
     let changed = settings.into_iter().filter(|(_, is_changed)| *is_changed);
     changed.map(|(setting, _)| setting)

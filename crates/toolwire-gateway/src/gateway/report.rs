@@ -7,6 +7,7 @@ use toolwire::{RawJson, Source as _};
 use toolwire_proto::invisible_characters::InvisibleCharacter;
 use toolwire_proto::relay::names::exposed_name;
 
+use crate::connect::has_user_login;
 use crate::gateway::Gateway;
 use crate::gateway::running::RunningUpstream;
 use crate::invisible_text::kinds_in;
@@ -29,7 +30,7 @@ pub struct GatewayReport {
 pub struct UpstreamReport {
     /// The name of the upstream.
     pub name: String,
-    /// Why the upstream is not reachable. `None` if it is.
+    /// Why the upstream is not reachable. `None` if it is, and if its users log in.
     pub problem: Option<String>,
     /// Its entries.
     pub entries: Vec<EntryReport>,
@@ -85,6 +86,8 @@ impl UpstreamReport {
     fn of(upstream: &RunningUpstream) -> Self {
         let problem = match upstream.connection.state().status {
             UpstreamStatus::Connected => None,
+            // Its lists are read after the first login of a user.
+            _ if has_user_login(&upstream.config) => None,
             UpstreamStatus::Unreachable { reason, .. } => Some(reason),
             _ => Some("it is not connected".to_owned()),
         };

@@ -9,6 +9,7 @@ use toolwire::{Mount, RegistrationError, Server, Source};
 use crate::access::AccessRules;
 use crate::audit::{AuditLog, AuditedServer};
 use crate::config::UpstreamConfig;
+use crate::connect::UserLogins;
 use crate::connection::is_restricted;
 use crate::error::GatewayError;
 use crate::exposed_uris::ExposedUris;
@@ -72,6 +73,7 @@ impl RunningUpstream {
             connection.clone(),
             pinning,
             config.strips_invisible,
+            UserLogins::at(common.logins.as_ref(), config),
         );
         let alone = Server::new(&config.name, env!("CARGO_PKG_VERSION"));
         let alone = common

@@ -195,7 +195,8 @@ fn push_limited<T: PartialEq>(items: &mut Vec<T>, item: T, limit: usize) {
 }
 
 /// Returns the cookie with a name, if there is exactly one.
-fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+#[must_use]
+pub fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let lines = headers.get_all(COOKIE).into_iter();
     let pairs = lines.filter_map(|line| line.to_str().ok());
     let mut values = pairs

@@ -3,6 +3,7 @@
 mod exchange;
 mod front;
 mod hostile;
+mod logins;
 mod offers;
 mod pins;
 mod reload;

@@ -90,6 +90,12 @@ impl Catalog {
         self.prompts.retain(|entry| keep(&entry.descriptor.name));
     }
 
+    /// Removes all resources that have URIs of their own, and the subscriptions to resources. Templates stay.
+    pub fn remove_resources(&mut self) {
+        self.resources.clear();
+        self.has_subscriptions = false;
+    }
+
     /// Replaces the tool of the same name, at its place in the list, by a raw one; see
     /// [`add_raw_tool`](Self::add_raw_tool). Without such a tool, it is added at the end.
     ///
