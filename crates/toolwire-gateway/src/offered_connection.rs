@@ -30,6 +30,11 @@ impl OfferedConnection {
         }
     }
 
+    /// Returns the own connection.
+    pub(crate) fn own(&self) -> &UpstreamSource {
+        &self.own
+    }
+
     /// Offers the entries of a replaced connection until those of the own one are known.
     pub(crate) fn set_previous(&self, previous: UpstreamSource) {
         *lock(&self.previous) = Some(previous);
@@ -94,5 +99,30 @@ impl OfferedConnection {
     /// arrives only after the own connection is open.
     pub(crate) fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
         self.own.set_subscribed(uri, is_subscribed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire::relay::Upstream;
+
+    use super::*;
+
+    #[test]
+    fn successor_gets_the_connection_that_it_offers() {
+        let source = || Upstream::new(|builder| builder.connect("http://127.0.0.1:9/mcp")).source();
+        let (first, second) = (source(), source());
+        let replaced = OfferedConnection::new(second.clone());
+        replaced.set_previous(first.clone());
+        let successor = OfferedConnection::new(source());
+        // The successor offers nothing of the replaced upstream, which closes both.
+        assert!(!replaced.is_handed_over_to(&successor));
+        assert_eq!(replaced.previous(), Some(first.clone()));
+        // The successor goes on with the oldest connection, so only the second one closes.
+        successor.set_previous(first);
+        assert!(!replaced.is_handed_over_to(&successor));
+        assert_eq!(replaced.previous(), None);
+        successor.set_previous(second);
+        assert!(replaced.is_handed_over_to(&successor));
     }
 }

@@ -200,7 +200,10 @@ impl GatewaySource {
             None => UpstreamPins::default(),
         };
         let review = Review::of(&approved, &offer);
-        pinning.log(upstream, &review);
+        // While the lists are not known, no entry is removed.
+        if is_known {
+            pinning.log(upstream, &review);
+        }
         if pinning.mode == PinMode::Warn {
             return;
         }
@@ -424,5 +427,38 @@ impl Drop for WatchedSource {
             let removed = lock(&source.listeners).by_number.remove(&self.number);
             drop(removed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire::relay::Upstream;
+
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn entries_of_an_upstream_whose_lists_are_not_known_are_not_removed() {
+        let scratch = Scratch::new("pins");
+        let store = PinStore::open(scratch.path("toolwire.lock"), false);
+        let store = Arc::new(store.expect("there is no lock file"));
+        let tool = RawJson::from(json!({ "name": "read", "inputSchema": { "type": "object" } }));
+        let mut catalog = Catalog::new();
+        let handler = |_, _| std::future::ready(Err(ErrorObject::internal("unused")));
+        catalog.add_raw_tool(tool, handler).expect("it is valid");
+        assert!(store.approve_first("files", &UpstreamPins::of(&Offer::of(&catalog))));
+        let connection = Upstream::new(|builder| builder.connect("http://127.0.0.1:9/mcp"));
+        let pinning = Pinning::new(PinMode::Ask, store);
+        let source = GatewaySource::new(
+            "files",
+            None,
+            connection.source(),
+            Some(pinning),
+            false,
+            None,
+        );
+        assert!(source.catalog().has_unknown_entries());
+        let pinning = source.0.pinning.as_ref().expect("it was set");
+        assert_eq!(*lock(&pinning.logged), LoggedDifferences::default());
     }
 }

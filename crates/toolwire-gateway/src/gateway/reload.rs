@@ -296,15 +296,12 @@ fn close_unused(old: &[RunningUpstream], new: &[RunningUpstream]) {
         if used.any(|new| has_same_connection(&new.config, &upstream.config)) {
             continue;
         }
-        let offers_own = upstream.source.connection().offered_previous().is_none();
         let mut successors = new.iter();
         let successor = successors.find(|new| new.has_name_of(&upstream.config));
-        if successor.is_some_and(|new| new.source.connection().previous().is_some()) {
-            // The successor has it now.
-            drop(upstream.source.connection().take_previous());
-            if offers_own {
-                continue;
-            }
+        if let Some(successor) = successor
+            && (upstream.source.connection()).is_handed_over_to(successor.source.connection())
+        {
+            continue;
         }
         let upstream = upstream.clone();
         tokio::spawn(async move { upstream.close().await });

@@ -229,6 +229,15 @@ impl UpstreamSource {
     }
 }
 
+/// Handles are equal if they belong to the same source.
+impl PartialEq for UpstreamSource {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for UpstreamSource {}
+
 impl fmt::Debug for UpstreamSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UpstreamSource")
