@@ -52,6 +52,14 @@ pub(crate) struct Gateway {
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "check")]
     pub(crate) metrics: Option<String>,
+    /// Add the id of the trace to internal errors, as `traceId` in their `data`; needs a collector of spans
+    #[cfg(feature = "otel")]
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) trace_ids_in_errors: bool,
+    /// Seal request state with the 32 bytes of this file, so that the gateway opens it after a restart, and others with
+    /// the same file do, too
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    pub(crate) state_key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) recording: RecordOptions,
     #[command(flatten)]

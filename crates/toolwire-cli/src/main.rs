@@ -60,6 +60,7 @@ mod server_settings;
 mod shell_words;
 mod show;
 mod skill_arguments;
+mod state_key;
 mod sync;
 mod target;
 mod task_arguments;

@@ -1,6 +1,7 @@
 //! The arguments of `toolwire proxy`.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -36,4 +37,8 @@ pub(crate) struct Proxy {
     /// started then
     #[arg(long)]
     pub(crate) lazy: bool,
+    /// With `--listen`, seal request state with the 32 bytes of this file, so that the proxy opens it after a restart, and
+    /// others with the same file do, too
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) state_key: Option<PathBuf>,
 }

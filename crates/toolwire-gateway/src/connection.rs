@@ -7,8 +7,8 @@ use toolwire::client_middleware::ClientMiddleware;
 use toolwire::middleware::Middleware;
 use toolwire::relay::{Upstream, UpstreamSource};
 use toolwire::types::Implementation;
-use toolwire::{ClientBuilder, Principal, ProcessTracker, ServerCommand};
-use toolwire_auth::client::{OAuthConfig, RegisteredClient};
+use toolwire::{ClientBuilder, KeyRing, Principal, ProcessTracker, ServerCommand};
+use toolwire_auth::client::{IdentityProvider, OAuthConfig, RegisteredClient};
 use toolwire_auth::documents::Secret;
 
 use crate::caller_tokens::{CallerTokens, TokenOfCaller};
@@ -36,6 +36,7 @@ pub struct GatewayOptions {
     pub(crate) listen: Option<String>,
     pub(crate) is_read_only: bool,
     pub(crate) middleware: Option<Arc<dyn Middleware>>,
+    pub(crate) state_keys: Option<KeyRing>,
     client_middleware: Option<Arc<ClientMiddlewareSource>>,
     pub(crate) tokens: Arc<CallerTokens>,
 }
@@ -79,6 +80,14 @@ impl GatewayOptions {
     #[must_use]
     pub fn with_middleware(mut self, middleware: impl Middleware) -> Self {
         self.middleware = Some(Arc::new(middleware));
+        self
+    }
+
+    /// Seals request state with these keys. Default: a random key per process. A gateway with the same keys opens the state
+    /// of one that ran before it, or of another node.
+    #[must_use]
+    pub fn with_request_state_keys(mut self, keys: KeyRing) -> Self {
+        self.state_keys = Some(keys);
         self
     }
 

@@ -13,6 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::proxy_arguments::Proxy;
 use crate::screen::Screen;
+use crate::state_key::read_state_key;
 use crate::target::{self, Target};
 use crate::telemetry;
 #[cfg(feature = "otel")]
@@ -30,6 +31,8 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
     // One receiver for all steps, so that no signal between two steps is lost.
     let mut interrupts = Interrupts::listen();
     let addresses = interrupts.or(addresses(&arguments.listen)).await?;
+    let keys = arguments.state_key.as_deref().map(read_state_key);
+    let keys = keys.transpose()?;
     let (target, words) = interrupts.or(target::find(server, screen)).await?;
     no_more_words(words)?;
     // Without an address, standard input belongs to the client.
@@ -40,6 +43,10 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
         upstream = upstream.with_max_sessions(limit).with_max_processes(limit);
     }
     let relay = upstream.relay();
+    if let Some(keys) = keys {
+        // The clone is a handle to the same server.
+        let _ = relay.server().clone().with_request_state_keys(keys);
+    }
     telemetry::observe_relay(&relay);
     #[cfg(feature = "otel")]
     let _metrics = match &arguments.metrics {

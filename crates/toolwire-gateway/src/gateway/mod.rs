@@ -110,6 +110,8 @@ impl Gateway {
             pins: Arc::new(pins),
             uris: Arc::new(ExposedUris::default()),
             middleware: options.middleware.clone(),
+            state_keys: options.state_keys.clone(),
+            logins: logins.cloned(),
         };
         let server = Server::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
         let server = common

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolwire::middleware::Middleware;
 use toolwire::relay::UpstreamSource;
-use toolwire::{Mount, RegistrationError, Server, Source};
+use toolwire::{KeyRing, Mount, RegistrationError, Server, Source};
 
 use crate::access::AccessRules;
 use crate::audit::{AuditLog, AuditedServer};
@@ -27,11 +27,18 @@ pub(super) struct Common {
     pub(super) pins: Arc<PinStore>,
     pub(super) uris: Arc<ExposedUris>,
     pub(super) middleware: Option<Arc<dyn Middleware>>,
+    pub(super) state_keys: Option<KeyRing>,
+    /// The logins of users at upstreams, if users are identified.
+    pub(super) logins: Option<Arc<UserLogins>>,
 }
 
 impl Common {
-    /// Adds the middleware of the program, which must be the first one.
+    /// Adds the keys and the middleware of the program, which must be the first one.
     pub(super) fn in_front(&self, server: Server) -> Server {
+        let server = match &self.state_keys {
+            Some(keys) => server.with_request_state_keys(keys.clone()),
+            None => server,
+        };
         match &self.middleware {
             Some(middleware) => server.with_middleware(Arc::clone(middleware)),
             None => server,

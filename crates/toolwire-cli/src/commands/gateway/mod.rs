@@ -20,6 +20,7 @@ use crate::failure::{Exit, Failure};
 use crate::gateway_arguments;
 use crate::interrupts::{Hangups, Interrupts};
 use crate::screen::Screen;
+use crate::state_key::read_state_key;
 use crate::telemetry;
 #[cfg(feature = "otel")]
 use crate::telemetry::MetricsPage;
@@ -44,6 +45,9 @@ pub(crate) async fn gateway(
     let mut options = options(screen, &processes)?;
     if let Some(listen) = &arguments.listen {
         options = options.with_listen(listen);
+    }
+    if let Some(key) = &arguments.state_key {
+        options = options.with_request_state_keys(read_state_key(key)?);
     }
     if arguments.check {
         options = options.read_only();
