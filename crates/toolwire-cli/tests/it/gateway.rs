@@ -1,5 +1,7 @@
 //! `toolwire gateway` and `toolwire pins`, in front of real server processes.
 
+use std::path::Path;
+
 use crate::client::{TempDirectory, run, run_command};
 use crate::http::HttpDemo;
 use crate::process::toolwire;
@@ -39,6 +41,39 @@ async fn commands_are_served_together_and_alone() {
         .await
         .failed(4);
     assert!(failed.contains("two_echo"), "{failed}");
+}
+
+#[tokio::test]
+async fn example_configuration_offers_its_tools_and_denies_destructive_ones() {
+    let example = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/gateway/gateway.toml"
+    );
+    let text = std::fs::read_to_string(example).unwrap();
+    let listen = "listen = \"127.0.0.1:8080\"";
+    assert!(text.contains(listen), "{text}");
+    let text = text.replace(listen, "listen = \"127.0.0.1:0\"");
+    let directory = TempDirectory::new("gateway");
+    let config = directory.write("gateway.toml", &text);
+    let mut gateway = toolwire(&["gateway", "--config", &config]);
+    // The commands of the example find this build of `toolwire`.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let program = Path::new(PROGRAM).parent().unwrap().to_owned();
+    let directories = [program].into_iter().chain(std::env::split_paths(&path));
+    gateway.env("PATH", std::env::join_paths(directories).unwrap());
+    let gateway = HttpDemo::start_command(gateway).await;
+    for era in ["modern", "legacy"] {
+        let url = gateway.url();
+        assert_adds(&url, "demo_add", era).await;
+        assert_adds(&url, "s_add", era).await;
+        assert_adds(&format!("{url}/demo"), "add", era).await;
+        let tools = run(&["tools", &url, "--era", era]).await.ok();
+        assert!(tools.contains("demo_echo"), "{tools}");
+        assert!(!tools.contains("demo_bump"), "{tools}");
+        let denied = run(&["call", &url, "demo_bump", "--era", era]).await;
+        let denied = denied.failed(4);
+        assert!(denied.contains("demo_bump"), "{denied}");
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod exchange;
 mod front;
 mod hostile;
 mod logins;
+mod many_tools;
 mod offers;
 mod pins;
 mod reload;
@@ -11,8 +12,8 @@ mod rules;
 mod security;
 mod tasks;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -36,13 +37,20 @@ pub(super) struct TestUpstream {
     pub(super) url: String,
     /// The number of discoveries, which is that of connections.
     pub(super) discoveries: Arc<AtomicUsize>,
+    /// The requests for single entries that reached the server: the method, and the name or URI.
+    pub(super) received: Arc<Mutex<Vec<String>>>,
     serving: AbortHandle,
 }
 
 impl TestUpstream {
     pub(super) async fn start(server: Server) -> Self {
         let discoveries = Arc::new(AtomicUsize::new(0));
-        let server = server.with_middleware(DiscoveryCounter(Arc::clone(&discoveries)));
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let recorder = RequestRecorder {
+            discoveries: Arc::clone(&discoveries),
+            received: Arc::clone(&received),
+        };
+        let server = server.with_middleware(recorder);
         let options = HttpOptions::new().without_signals();
         let listener = HttpListener::bind(server.clone(), "127.0.0.1:0", options).await;
         let listener = listener.expect("a port is free");
@@ -52,8 +60,14 @@ impl TestUpstream {
             server,
             url,
             discoveries,
+            received,
             serving,
         }
+    }
+
+    /// Returns the requests for single entries that reached the server since the last call.
+    pub(super) fn take_received(&self) -> Vec<String> {
+        std::mem::take(&mut self.received.lock().unwrap())
     }
 }
 
@@ -63,12 +77,19 @@ impl Drop for TestUpstream {
     }
 }
 
-struct DiscoveryCounter(Arc<AtomicUsize>);
+struct RequestRecorder {
+    discoveries: Arc<AtomicUsize>,
+    received: Arc<Mutex<Vec<String>>>,
+}
 
-impl Middleware for DiscoveryCounter {
+impl Middleware for RequestRecorder {
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         if request.method() == "server/discover" {
-            self.0.fetch_add(1, Ordering::Relaxed);
+            self.discoveries.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(name) = request.name() {
+            let received = format!("{} {name}", request.method());
+            self.received.lock().unwrap().push(received);
         }
         Box::pin(next.run(request))
     }

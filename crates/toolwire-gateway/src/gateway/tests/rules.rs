@@ -28,7 +28,9 @@ async fn denied_tool_looks_like_an_unknown_one() {
     let message = |name: &str| Err(format!("unknown tool `{name}`"));
     assert_eq!(call(&client, "files_delete").await, message("files_delete"));
     assert_eq!(call(&client, "files_none").await, message("files_none"));
+    assert_eq!(upstream.take_received(), Vec::<String>::new());
     assert_eq!(call(&client, "files_read").await, Ok("read".to_owned()));
+    assert_eq!(upstream.take_received(), ["tools/call read"]);
     client.close().await;
     gateway.close().await;
 
@@ -56,7 +58,7 @@ async fn denied_tool_looks_like_an_unknown_one() {
 }
 
 /// Returns the lines of the audit log for a method.
-fn audit_lines(scratch: &Scratch, method: &str) -> Vec<Value> {
+pub(super) fn audit_lines(scratch: &Scratch, method: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(scratch.path("audit.jsonl")).expect("there is a log");
     let lines = text.lines().map(serde_json::from_str::<Value>);
     let lines = lines.map(|line| line.expect("each line is JSON"));
@@ -123,9 +125,11 @@ async fn denied_resource_looks_like_an_unknown_one() {
     assert!(read("notes:public").await.is_ok());
     let unknown = read("notes:none").await.unwrap_err();
     assert!(unknown.is_some());
+    assert_eq!(one.take_received(), ["resources/read notes:public"]);
     for denied in ["notes:private", "other+notes:public"] {
         assert_eq!(read(denied).await.unwrap_err(), unknown, "{denied}");
     }
+    assert_eq!(other.take_received(), Vec::<String>::new());
     gateway.close().await;
 }
 
@@ -196,10 +200,12 @@ async fn rule_about_arguments_applies_to_shortened_names() {
         assert_ne!(name, LONG);
         let read = async |path: &str| call_with(&client, &name, json!({ "path": path })).await;
         assert_eq!(read("/public/a").await, Ok(LONG.to_owned()));
+        assert_eq!(upstream.take_received().len(), 1);
         assert_eq!(
             read("/private/a").await,
             Err(format!("unknown tool `{name}`"))
         );
+        assert_eq!(upstream.take_received(), Vec::<String>::new());
     }
     gateway.close().await;
 }
