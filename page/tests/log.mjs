@@ -9,7 +9,7 @@ const HEADER = { format: "mcplog", version: 1, began: "", tool: "", redacted: []
 const HOSTILE = "<img src=x onerror=alert(1)> \u202egnp.exe \u001b[31mred <script>alert(1)</script>";
 
 /** Writes a record with this many events. */
-function write(path, count) {
+export function writeLog(path, count) {
   const lines = [JSON.stringify(HEADER), JSON.stringify({ t: 1, conn: 1, kind: "stderr", text: HOSTILE })];
   for (let id = 1; lines.length <= count; id++) {
     const params = { name: `tool_${id % 100}`, arguments: { text: "some words that fill the line ".repeat(8) } };
@@ -19,16 +19,9 @@ function write(path, count) {
   writeFileSync(path, `${lines.join("\n")}\n`);
 }
 
-/** Opens the log of a record, and measures what the user does with it. Returns the best times in milliseconds. */
-async function measure(browser, path, count) {
-  write(path, count);
-  const command = await inspect(path);
-  const { context, page, problems } = await open(browser, command.url);
-  await show(page, "Log");
-  await page.getByText(`${count} of ${count} entries`).waitFor();
-  ensure((await page.getByRole("option").count()) < 80, "too many rows");
-  const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
-  const scroll = await page.getByRole("listbox", { name: "Log entries" }).evaluate(async (list) => {
+/** Scrolls through the log, and returns the times until the page is laid out. */
+export async function scrolls(page) {
+  return page.getByRole("listbox", { name: "Log entries" }).evaluate(async (list) => {
     const times = [];
     for (let part = 0; part < 12; part++) {
       const start = performance.now();
@@ -38,8 +31,20 @@ async function measure(browser, path, count) {
       list.getBoundingClientRect();
       times.push(performance.now() - start);
     }
-    return times.sort((a, b) => a - b)[3];
+    return times;
   });
+}
+
+/** Opens the log of a record, and measures what the user does with it. Returns the best times in milliseconds. */
+async function measure(browser, path, count) {
+  writeLog(path, count);
+  const command = await inspect(path);
+  const { context, page, problems } = await open(browser, command.url);
+  await show(page, "Log");
+  await page.getByText(`${count} of ${count} entries`).waitFor();
+  ensure((await page.getByRole("option").count()) < 80, "too many rows");
+  const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
+  const scroll = (await scrolls(page)).sort((a, b) => a - b)[3];
   const field = page.getByRole("searchbox", { name: "Filter the log" });
   const filter = await keystroke(field, ["t", "to", "too", "tool", "tool_7", "fill"]);
   await field.fill("tool_77");
@@ -55,7 +60,50 @@ async function measure(browser, path, count) {
   return { scroll, filter, nodes };
 }
 
+/** The beginning of an entry, which is all that the page has of it. */
+const LONG = "hay ".repeat(1000);
+
+/** Opens the log of a record in which words are far from the beginnings of the entries. */
+async function searchChecks(browser, path) {
+  const lines = [`${LONG}Needle`, `${LONG}pin`, "pin needle", "hay"].map((text, t) => JSON.stringify({ t, conn: 1, kind: "stderr", text }));
+  writeFileSync(path, `${[JSON.stringify(HEADER), ...lines].join("\n")}\n`);
+  const command = await inspect(path);
+  const { context, page, problems } = await open(browser, command.url);
+  await show(page, "Log");
+  const field = page.getByRole("searchbox", { name: "Filter the log" });
+  // The messages of the page itself are also in the log.
+  const finds = async (words, count) => {
+    await field.fill(`kind:stderr ${words}`);
+    await page.getByText(new RegExp(`^${count} of`)).waitFor();
+  };
+
+  await check("words_are_found_in_whole_entries", async () => {
+    await finds("", 4);
+    await finds("needle", 2);
+    await finds("pin needle", 1);
+    await finds("-needle", 2);
+    await finds("needle -pin", 1);
+    await page.getByRole("option").click();
+    await page.getByRole("article").getByText(/Needle/).waitFor();
+    await finds("nothing", 0);
+    equal(problems, []);
+  });
+
+  await check("failed_search_is_shown", async () => {
+    await page.route("**/api/log/search", (route) => route.fulfill({ status: 500, json: { error: "it is broken" } }));
+    await finds("needl", 1);
+    await page.getByText("Only the beginnings of long entries were searched: it is broken").waitFor();
+    await accessible(page, "a failed search");
+  });
+  await context.close();
+  command.end();
+}
+
 export async function logChecks(browser) {
+  const found = mkdtempSync(join(tmpdir(), "toolwire-page-"));
+  await searchChecks(browser, join(found, "long.mcplog"));
+  rmSync(found, { recursive: true });
+
   await check("log_of_100000_entries_is_as_fast_as_of_1000", async () => {
     const directory = mkdtempSync(join(tmpdir(), "toolwire-page-"));
     const few = await measure(browser, join(directory, "few.mcplog"), 1000);

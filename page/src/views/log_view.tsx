@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../api";
 import { format, parse } from "../json";
-import { FILTER_HELP, logFilter } from "../log_filter";
+import { FILTER_HELP } from "../log_filter";
 import { LogSearch } from "../log_search";
 import type { LogEntry } from "../model";
 import { plainLine } from "../plain_text";
@@ -23,7 +23,7 @@ const frozen = signal<readonly LogEntry[] | undefined>(undefined);
 
 export function LogView() {
   const entries = frozen.value ?? log.value;
-  const found = useFiltered(entries, filter.value.trim());
+  const { found, problem } = useFiltered(entries, filter.value.trim());
   const pause = () => {
     logPaused.value = !logPaused.value;
     frozen.value = logPaused.value ? log.value : undefined;
@@ -64,6 +64,11 @@ export function LogView() {
       <p class="hint count" role="status">
         {found.length} of {entries.length} entries
       </p>
+      {problem !== undefined && (
+        <p class="warning" role="status">
+          Only the beginnings of long entries were searched: {plainLine(problem)}
+        </p>
+      )}
       <Timeline entries={entries} onSelect={(seq) => (chosen.value = seq)} />
       <div class={`split${chosen.value === undefined ? "" : " has-item"}`}>
         <div class="list">
@@ -91,17 +96,22 @@ export function LogView() {
   );
 }
 
-/** Returns the entries that match. With many entries, more follow in the next frames. */
-function useFiltered(entries: readonly LogEntry[], text: string): readonly LogEntry[] {
-  const search = useMemo(() => new LogSearch(logFilter(text)), [text]);
-  const [, setTurn] = useState(0);
-  const isComplete = text === "" || search.step(entries);
+interface Filtered {
+  found: readonly LogEntry[];
+  problem?: string | undefined;
+}
+
+/** Returns the entries that match. With many or long entries, more follow in the next frames. */
+function useFiltered(entries: readonly LogEntry[], text: string): Filtered {
+  const [, setSteps] = useState(0);
+  const search = useMemo(() => new LogSearch(text, () => setSteps((steps) => steps + 1)), [text]);
+  const progress = text === "" ? "complete" : search.step(entries);
   useEffect(() => {
-    if (isComplete) return undefined;
-    const timer = setTimeout(() => setTurn((turn) => turn + 1));
+    if (progress !== "more") return undefined;
+    const timer = setTimeout(() => setSteps((steps) => steps + 1));
     return () => clearTimeout(timer);
   });
-  return text === "" ? entries : search.result;
+  return text === "" ? { found: entries } : { found: search.result, problem: search.problem };
 }
 
 const ARROWS = { out: "→", in: "←" };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::record::{RecordedEvent, RecordedKind};
+use crate::sync::lock;
 
 /// The limits of a log. The oldest entries are removed.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,9 @@ impl Default for LogLimits {
         }
     }
 }
+
+/// The maximum number of bytes of a method and of an id that are stored. Longer ones are truncated.
+const NAME_BYTES: usize = 256;
 
 /// The number of characters of an entry in lists of entries.
 const SUMMARY_CHARS: usize = 300;
@@ -69,7 +73,8 @@ struct LogEntry {
     id: Option<String>,
     /// The size before truncation.
     bytes: usize,
-    body: String,
+    /// Shared with searches, so that they do not hold the lock.
+    body: Arc<str>,
 }
 
 /// An entry with the beginning of its text.
@@ -95,6 +100,14 @@ pub(super) struct LogDetails {
     pub(super) bytes: usize,
     pub(super) truncated: bool,
     pub(super) body: String,
+}
+
+/// The texts of some entries, with their numbers.
+#[derive(Debug)]
+pub(super) struct LogTexts {
+    pub(super) texts: Vec<(u64, Arc<str>)>,
+    /// The number of the last entry of this part, or of the log if this is its last part.
+    pub(super) last: u64,
 }
 
 #[derive(Debug, Default)]
@@ -173,14 +186,14 @@ impl Log {
             LogKind::Message => serde_json::from_str(text).unwrap_or_default(),
             LogKind::Http | LogKind::Stderr | LogKind::Note => MessageHead::default(),
         };
-        let method = head.method.map(Cow::into_owned);
-        let id = head.id.map(|id| id.get().trim_matches('"').to_owned());
+        let short = |text: &str| text[..boundary(text, NAME_BYTES)].to_owned();
+        let method = head.method.map(|method| short(&method));
+        let id = head.id.map(|id| short(id.get().trim_matches('"')));
         let end = boundary(text, self.limits.entry_bytes);
         let mut entries = self.lock();
         entries.last += 1;
         let number = entries.last;
-        entries.bytes += end;
-        entries.entries.push_back(LogEntry {
+        let entry = LogEntry {
             number,
             time,
             kind,
@@ -188,13 +201,15 @@ impl Log {
             method,
             id,
             bytes: text.len(),
-            body: text[..end].to_owned(),
-        });
+            body: text[..end].into(),
+        };
+        entries.bytes += entry.stored_bytes();
+        entries.entries.push_back(entry);
         while entries.entries.len() > self.limits.entries || entries.bytes > self.limits.bytes {
             let Some(oldest) = entries.entries.pop_front() else {
                 break;
             };
-            entries.bytes -= oldest.body.len();
+            entries.bytes -= oldest.stored_bytes();
         }
         // Inside of the lock, so that the numbers never decrease.
         self.newest.send_replace(number);
@@ -210,6 +225,32 @@ impl Log {
         found.map(LogEntry::summary).collect()
     }
 
+    /// Returns the numbers and texts of the entries after the one with this number: at most `limit` entries, and at most
+    /// `bytes` of text unless the first entry is longer.
+    pub(super) fn texts_after(&self, number: u64, limit: usize, bytes: usize) -> LogTexts {
+        let entries = self.lock();
+        let start = entries
+            .entries
+            .partition_point(|entry| entry.number <= number);
+        let mut total = 0;
+        let is_within = |entry: &&LogEntry| {
+            total += entry.body.len();
+            total <= bytes || total == entry.body.len()
+        };
+        let part = entries.entries.range(start..).take(limit);
+        let texts: Vec<_> = part
+            .take_while(is_within)
+            .map(|entry| (entry.number, Arc::clone(&entry.body)))
+            .collect();
+        let is_complete = start + texts.len() == entries.entries.len();
+        let last = match texts.last() {
+            Some((last, _)) if !is_complete => *last,
+            // Removed entries are not searched again.
+            _ => entries.last,
+        };
+        LogTexts { texts, last }
+    }
+
     /// Returns one entry, or `None` if it was removed.
     pub(super) fn entry(&self, number: u64) -> Option<LogDetails> {
         let entries = self.lock();
@@ -221,7 +262,7 @@ impl Log {
             seq: entry.number,
             bytes: entry.bytes,
             truncated: entry.body.len() < entry.bytes,
-            body: entry.body.clone(),
+            body: entry.body.as_ref().to_owned(),
         })
     }
 
@@ -238,7 +279,7 @@ impl Log {
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.entries)
     }
 }
 
@@ -261,6 +302,11 @@ struct MessageHead<'m> {
 }
 
 impl LogEntry {
+    fn stored_bytes(&self) -> usize {
+        let names = [&self.method, &self.id].into_iter().flatten();
+        self.body.len() + names.map(String::len).sum::<usize>()
+    }
+
     fn summary(&self) -> LogSummary {
         LogSummary {
             seq: self.number,
@@ -277,6 +323,8 @@ impl LogEntry {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn log(entries: usize, bytes: usize, entry_bytes: usize) -> Log {
@@ -324,6 +372,27 @@ mod tests {
         let entry = log.entry(2).expect("an entry");
         assert_eq!((entry.body.as_str(), entry.bytes), ("abc", 5));
         assert!(entry.truncated);
+    }
+
+    #[test]
+    fn methods_and_ids_are_limited_and_count() {
+        let check = |length: usize, expected: usize| {
+            // The limit permits exactly one entry.
+            let id = json!("i".repeat(length));
+            let message = json!({"id": id, "method": "m".repeat(length)}).to_string();
+            let log = log(10, message.len() + 2 * expected, 10_000);
+            log.message(Direction::Out, message.as_bytes());
+            let entries = log.after(0, 10);
+            assert_eq!(entries[0].method.as_ref().map(String::len), Some(expected));
+            assert_eq!(entries[0].id.as_ref().map(String::len), Some(expected));
+            log.stderr("");
+            assert_eq!(log.after(0, 10).len(), 2);
+            log.stderr("x");
+            assert_eq!(texts(&log), ["", "x"]);
+        };
+        check(NAME_BYTES, NAME_BYTES);
+        check(NAME_BYTES + 1, NAME_BYTES);
+        check(10 * NAME_BYTES, NAME_BYTES);
     }
 
     #[test]

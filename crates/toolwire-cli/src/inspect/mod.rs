@@ -21,6 +21,7 @@ mod inputs;
 mod inspector;
 mod lists;
 mod log;
+mod log_search;
 mod recordings;
 mod settings;
 mod source;

@@ -24,6 +24,7 @@ use crate::inspect::http::response::{
 };
 use crate::inspect::inputs::ResponseError;
 use crate::inspect::inspector::{InspectError, Inspector};
+use crate::inspect::log_search::LogMatches;
 use crate::inspect::settings::SettingsChange;
 
 /// The maximum size of a request in bytes.
@@ -94,6 +95,7 @@ pub(super) async fn respond(
             let limit = limit.unwrap_or(LOG_PART).min(LOG_PART);
             Ok(ok(&inspector.log.after(after, limit)))
         }
+        (&Method::POST, ["log", "search"]) => search_log(request, inspector).await,
         (&Method::DELETE, ["log"]) => {
             inspector.log.clear();
             Ok(no_content())
@@ -198,6 +200,24 @@ async fn expand(request: Request<Incoming>) -> Outcome {
         .expand(&values)
         .map_err(|error| invalid(&format!("the URI template cannot be expanded: {error}")))?;
     Ok(ok(&json!({ "uri": uri })))
+}
+
+/// Finds the entries of the log whose text contains a word, in one part of the log.
+async fn search_log(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Search {
+        text: String,
+        #[serde(default)]
+        after: u64,
+    }
+    let search: Search = read(request).await?;
+    let log = Arc::clone(&inspector.log);
+    // A part has some megabytes of text.
+    let found =
+        tokio::task::spawn_blocking(move || LogMatches::find(&log, &search.text, search.after));
+    let found = found.await.map_err(|error| invalid(&error.to_string()))?;
+    Ok(ok(&found))
 }
 
 /// Starts or stops the record of the page.

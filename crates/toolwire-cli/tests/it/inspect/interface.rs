@@ -80,6 +80,34 @@ async fn every_list_call_and_input_request_works_in_both_eras() {
 }
 
 #[tokio::test]
+async fn log_is_searched_in_whole_texts() {
+    let command = start("auto").await;
+    let text = format!("{}NeedleInTheStack", "hay ".repeat(1000));
+    command.call("echo", json!({ "text": text })).await;
+    let search = async |body: Value| {
+        let (status, found) = command
+            .request("POST", "/api/log/search", Some(&body))
+            .await;
+        assert_eq!(status, 200, "{found}");
+        found
+    };
+    let found = search(json!({"text": "needleinthestack"})).await;
+    let numbers = found["found"].as_array().expect("a list");
+    // The request and the response.
+    assert_eq!(numbers.len(), 2, "{found}");
+    for number in numbers {
+        let entry = command.get(&format!("/api/log/{number}")).await;
+        assert!(entry["body"].to_string().contains("NeedleInTheStack"));
+    }
+    let later = search(json!({"text": "needleinthestack", "after": found["last"]})).await;
+    assert_eq!(later["found"], json!([]), "{later}");
+    let (status, _) = command
+        .request("POST", "/api/log/search", Some(&json!({})))
+        .await;
+    assert_eq!(status, 400);
+}
+
+#[tokio::test]
 async fn cancelled_call_ends_on_the_server() {
     let command = start("auto").await;
     let params = json!({"name": "countdown", "arguments": {"from": 100_000, "delay_ms": 50}});
