@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::connect::failed;
 use crate::failure::{Failure, Phase};
-use crate::inspect::inspector::{InspectError, Inspector};
+use crate::inspect::inspector::{InspectError, Inspector, invalid};
 use crate::inspect::source::Source;
 use crate::record::Record;
 use crate::replay::{CompareOptions, Report, changing_tools, replay_against};
@@ -34,13 +34,11 @@ impl Inspector {
         };
         let text = match text {
             Some(text) => text,
-            None => {
-                let text = self.recordings.text();
-                text.map_err(|error| InspectError::Invalid(error.to_string()))?
-            }
+            None => self.record_text().await?,
         };
-        let record = Record::from_text(&text);
-        let record = record.map_err(|error| {
+        // A long record takes a while.
+        let record = tokio::task::spawn_blocking(move || Record::from_text(&text));
+        let record = record.await.map_err(invalid)?.map_err(|error| {
             let message = format!("the record is invalid: {error}");
             InspectError::Invalid(message)
         })?;

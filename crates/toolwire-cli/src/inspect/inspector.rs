@@ -1,6 +1,8 @@
 //! The state behind the page: the connection, the settings, calls, input requests and the log.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
@@ -25,6 +27,7 @@ use crate::inspect::subscriptions::{
 };
 use crate::record::Recorder;
 use crate::screen::Screen;
+use crate::sync::lock;
 
 /// Why a request of the page cannot be processed.
 #[derive(Debug)]
@@ -41,21 +44,21 @@ pub(super) enum InspectError {
 
 /// The connection to the server.
 #[derive(Debug)]
-enum Status {
+pub(super) enum Status {
     Connecting,
     Connected(Client),
     Failed(Failure),
 }
 
 #[derive(Debug)]
-struct Current {
-    status: Status,
+pub(super) struct Current {
+    pub(super) status: Status,
     /// The number of connections so far, by which the page recognizes a new one.
-    connections: u64,
+    pub(super) connections: u64,
     /// The number of states that were returned, by which the page ignores a state that arrives late.
     states: u64,
-    settings: Settings,
-    subscriptions: Subscriptions,
+    pub(super) settings: Settings,
+    pub(super) subscriptions: Subscriptions,
     /// The last build of `toolwire dev`.
     build: Option<Value>,
 }
@@ -65,7 +68,8 @@ pub(crate) struct Inspector {
     pub(super) connector: Connector,
     current: Mutex<Current>,
     faults: SharedFaults,
-    reconnect: Notify,
+    /// Notified when another connection is requested.
+    pub(super) reconnect: Notify,
     pub(super) log: Arc<Log>,
     pub(super) events: PageEvents,
     pub(super) inputs: Inputs,
@@ -136,67 +140,15 @@ impl Inspector {
         }
     }
 
-    /// Connects for the first time.
-    pub(super) async fn connect(&self) -> Result<(), Failure> {
-        let settings = self.lock().settings.clone();
-        let client = self.connector.connect(&settings).await?;
-        self.connected(client, Vec::new()).await;
-        Ok(())
-    }
-
-    /// Connects again whenever it is requested, until the future is dropped.
-    pub(crate) async fn run(&self) {
-        loop {
-            self.reconnect.notified().await;
-            self.log.note("connecting");
-            let (settings, before, uris) = {
-                let mut current = self.lock();
-                let before = std::mem::replace(&mut current.status, Status::Connecting);
-                let subscriptions = std::mem::take(&mut current.subscriptions);
-                (current.settings.clone(), before, subscriptions.uris())
-            };
-            self.send_state();
-            self.calls.cancel_all();
-            if let Status::Connected(client) = before {
-                client.close().await;
-            }
-            match self.connector.connect(&settings).await {
-                Ok(client) => self.connected(client, uris).await,
-                Err(failure) => {
-                    self.log.note(&failure.message_with_advice());
-                    self.lock().status = Status::Failed(failure);
-                    self.send_state();
-                }
-            }
-        }
-    }
-
-    /// Stores a new connection, and subscribes to what was subscribed before.
-    async fn connected(&self, client: Client, uris: Vec<String>) {
-        {
-            let mut current = self.lock();
-            current.status = Status::Connected(client.clone());
-            current.connections += 1;
-            let lists = listen_to_lists(client, self.events.clone());
-            current.subscriptions.set_lists(lists);
-        }
-        for uri in uris {
-            // The new connection may not have the resource.
-            if let Err(error) = self.subscribe(&uri, true).await {
-                self.log
-                    .note(&format!("no subscription to {uri}: {error:?}"));
-            }
-        }
-        self.send_state();
-    }
-
     /// Closes the connection.
     pub(crate) async fn close(&self) {
         let status = std::mem::replace(&mut self.lock().status, Status::Connecting);
         if let Status::Connected(client) = status {
             client.close().await;
         }
-        self.recordings.close();
+        // Waits for the disk.
+        let recordings = self.recordings.clone();
+        let _ = tokio::task::spawn_blocking(move || recordings.close()).await;
     }
 
     /// Requests another connection.
@@ -249,25 +201,6 @@ impl Inspector {
         })
     }
 
-    /// Shows that the server process has ended. Over HTTP, the next request may succeed.
-    fn report_lost_connection(&self, error: &Error) {
-        let is_process = self.connector.source.is_process();
-        if !is_process || !(error.is_closed() || error.server_exit().is_some()) {
-            return;
-        }
-        let failure = Failure::of(error, Phase::Calling);
-        {
-            let mut current = self.lock();
-            // Another connection may be open meanwhile.
-            if !matches!(current.status, Status::Connected(_)) {
-                return;
-            }
-            current.status = Status::Failed(failure);
-        }
-        self.log.note("the server closed the connection");
-        self.send_state();
-    }
-
     pub(super) async fn list(&self, kind: ListKind) -> Result<ListItems, InspectError> {
         let client = self.client()?;
         lists::read(&client, kind).await.map_err(failed)
@@ -308,37 +241,33 @@ impl Inspector {
         self.faults.drop_streams();
     }
 
-    /// Subscribes to a resource, or ends the subscription.
-    pub(super) async fn subscribe(&self, uri: &str, subscribed: bool) -> Result<(), InspectError> {
-        if !subscribed {
-            self.lock().subscriptions.remove(uri);
-        } else if self.lock().subscriptions.is_full() {
-            let message = format!("there are {MAX_RESOURCES} subscriptions; end one first");
-            return Err(InspectError::Limit(message));
-        } else {
-            let client = self.client()?;
-            let task = listen_to_resource(&client, uri, self.events.clone()).await;
-            let task = task.map_err(failed)?;
-            self.lock().subscriptions.insert(uri.to_owned(), task);
-        }
-        self.send_state();
-        Ok(())
-    }
-
     /// Starts or stops the record of the page.
-    pub(super) fn record(&self, is_running: bool) -> Result<(), InspectError> {
+    pub(super) async fn record(&self, is_running: bool) -> Result<(), InspectError> {
         if let Source::Record(_) = self.connector.source {
             let message = "this page shows a record; inspect a server to make another one";
             return Err(InspectError::Invalid(message.to_owned()));
         }
-        if is_running {
-            let started = self.recordings.start();
-            started.map_err(|error| InspectError::Invalid(error.to_string()))?;
-        } else {
-            self.recordings.stop();
-        }
+        let recordings = self.recordings.clone();
+        // Waits for the disk.
+        let changed = tokio::task::spawn_blocking(move || {
+            if is_running {
+                return recordings.start();
+            }
+            recordings.stop();
+            Ok(())
+        });
+        let changed = changed.await.map_err(invalid)?;
+        changed.map_err(invalid)?;
         self.send_state();
         Ok(())
+    }
+
+    /// Returns the text of the record of the page, or of what is written so far.
+    pub(super) async fn record_text(&self) -> Result<String, InspectError> {
+        let recordings = self.recordings.clone();
+        // Waits for the disk, and reads a long file.
+        let text = tokio::task::spawn_blocking(move || recordings.text()).await;
+        text.map_err(invalid)?.map_err(invalid)
     }
 
     /// Returns what the page shows about the connection.
@@ -386,15 +315,21 @@ impl Inspector {
         state
     }
 
-    fn send_state(&self) {
+    pub(super) fn send_state(&self) {
         self.events.send("state", &self.state());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> MutexGuard<'_, Current> {
+        lock(&self.current)
     }
 }
 
-fn failed(error: Error) -> InspectError {
+/// Returns the reason why a request is rejected.
+pub(super) fn invalid(error: impl fmt::Display) -> InspectError {
+    InspectError::Invalid(error.to_string())
+}
+
+/// Returns the failure of a request to the server.
+pub(super) fn failed(error: Error) -> InspectError {
     InspectError::Failed(Failure::of(&error, Phase::Calling))
 }

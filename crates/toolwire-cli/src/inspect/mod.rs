@@ -11,6 +11,7 @@ mod account;
 mod call_outcome;
 mod calls;
 mod comparison;
+mod connecting;
 mod connector;
 mod events;
 mod faults;

@@ -228,7 +228,7 @@ async fn record(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
         running: bool,
     }
     let change: Change = read(request).await?;
-    inspector.record(change.running).map_err(rejected)?;
+    inspector.record(change.running).await.map_err(rejected)?;
     Ok(ok(&inspector.state()))
 }
 
@@ -269,14 +269,8 @@ async fn change_account(request: Request<Incoming>, inspector: &Inspector) -> Ou
 
 /// Returns the record of the page.
 async fn download_record(inspector: &Inspector) -> Outcome {
-    let recordings = inspector.recordings.clone();
-    // Waits for the disk, and reads a long file.
-    let text = tokio::task::spawn_blocking(move || recordings.text()).await;
-    match text {
-        Ok(Ok(text)) => Ok(full(StatusCode::OK, "application/jsonl", text.into())),
-        Ok(Err(error)) => Err(invalid(&error.to_string())),
-        Err(error) => Err(invalid(&error.to_string())),
-    }
+    let text = inspector.record_text().await.map_err(rejected)?;
+    Ok(full(StatusCode::OK, "application/jsonl", text.into()))
 }
 
 async fn change_settings(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
