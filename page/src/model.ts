@@ -48,6 +48,8 @@ export interface CallSummary {
   tookMs?: number;
   failed?: boolean;
   progress?: { progress: number; total?: number; message?: string };
+  /** The trace that the request belongs to. */
+  traceId?: string;
   inputs?: InputExchange[];
 }
 

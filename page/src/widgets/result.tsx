@@ -32,6 +32,14 @@ export function Outcome(props: { outcome: CallOutcome; outputSchema?: Json | und
           {outcome.tookMs === undefined ? "" : `${outcome.tookMs} ms`}
           {size}
         </span>
+        {outcome.traceId !== undefined && (
+          <>
+            <span class="hint">
+              trace <code>{plainLine(outcome.traceId)}</code>
+            </span>
+            <CopyButton text={() => outcome.traceId ?? ""} label="Copy" name="Copy trace id" />
+          </>
+        )}
         {result !== undefined && (
           <>
             <button type="button" class="small" aria-pressed={raw} onClick={() => setRaw(!raw)}>

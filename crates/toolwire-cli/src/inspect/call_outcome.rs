@@ -33,6 +33,9 @@ pub(super) struct CallSummary {
     pub(super) failed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) progress: Option<ProgressNotificationParams>,
+    /// The trace in `_meta` of the request, by which a collector finds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) trace_id: Option<String>,
     /// The input requests of the server during this call that have a response, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) inputs: Vec<InputExchange>,
@@ -62,6 +65,15 @@ pub(super) struct CallOutcome {
     pub(super) result: Option<Arc<RawJson>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<CallError>,
+}
+
+impl CallOutcome {
+    /// Returns the bytes of the result, or of the error, and of the summary as JSON.
+    pub(super) fn stored_bytes(&self) -> usize {
+        let summary = serde_json::to_string(&self.summary).unwrap_or_default();
+        let error = self.error.as_ref().map_or(0, CallError::bytes);
+        self.bytes.unwrap_or(0) + error + summary.len()
+    }
 }
 
 fn shared_result<S: Serializer>(
@@ -101,6 +113,11 @@ impl CallError {
                 data: None,
             },
         }
+    }
+
+    fn bytes(&self) -> usize {
+        let data = self.data.as_ref();
+        self.message.len() + data.map_or(0, |data| data.get().len())
     }
 }
 

@@ -102,6 +102,7 @@ impl Calls {
             took_ms: None,
             failed: None,
             progress: None,
+            trace_id: None,
             inputs: Vec::new(),
         };
         self.events.send("call", &summary);
@@ -156,8 +157,49 @@ impl Calls {
         }
     }
 
-    /// Adds an input request and its response to a call.
-    pub(super) fn add_input(&self, id: u64, input: InputExchange) {
+    /// Sets the trace that the request of this task belongs to. A call may have several requests; the last one counts.
+    pub(super) fn set_trace_id(&self, trace_id: String) {
+        if let Ok(id) = CURRENT.try_with(|id| *id)
+            && let Some(entry) = self.lock().by_id.get_mut(&id)
+        {
+            entry.outcome.summary.trace_id = Some(trace_id);
+        }
+    }
+
+    /// Removes and returns the prepared response of a call to an input request.
+    pub(super) fn prepared(&self, id: u64, kind: &str, message: &str) -> Option<RawJson> {
+        let mut table = self.lock();
+        let entry = table.by_id.get_mut(&id)?;
+        let prepared = SavedResponse::take(&mut entry.prepared, kind, message)?;
+        Some(prepared.response)
+    }
+
+    /// Returns a call of a tool that has ended, with the responses to its input requests.
+    pub(super) fn to_save(&self, id: u64, name: String) -> Option<SavedCall> {
+        #[derive(Deserialize)]
+        struct ToolCall {
+            name: String,
+            #[serde(default)]
+            arguments: Option<RawJson>,
+        }
+        let table = self.lock();
+        let entry = table.by_id.get(&id).filter(|entry| !entry.is_running())?;
+        if entry.outcome.summary.method != "tools/call" {
+            return None;
+        }
+        let call: ToolCall = entry.params.parse().ok()?;
+        Some(SavedCall {
+            name,
+            tool: call.name,
+            arguments: call
+                .arguments
+                .unwrap_or_else(|| serde_json::json!({}).into()),
+            responses: entry.responses.clone(),
+        })
+    }
+
+    /// Adds an input request and its response to a call. `sent` is the whole response.
+    pub(super) fn add_input(&self, id: u64, input: InputExchange, sent: SavedResponse) {
         if let Some(entry) = self.lock().by_id.get_mut(&id)
             && entry.is_running()
             && entry.outcome.summary.inputs.len() < MAX_INPUTS

@@ -17,6 +17,7 @@ use crate::inspect::log::{Direction, Log};
 use crate::inspect::recordings::Recordings;
 use crate::inspect::settings::Settings;
 use crate::inspect::source::{OpenRecord, Source};
+use crate::inspect::trace_ids::ReportTrace;
 use crate::record_arguments::RecordOptions;
 use crate::screen::Screen;
 use crate::sync::lock;
@@ -119,6 +120,7 @@ impl Connector {
         let hidden = hidden_headers(target);
         let http = InspectLayer::new(&self.log, &self.faults, &self.recordings, hidden);
         let delay = DelayRequests(self.faults.clone());
+        let trace = ReportTrace(self.inputs.calls().clone());
         let has_timeout = server.timeout.is_some();
         let options = |builder: toolwire::ClientBuilder| {
             // The page shows what the server sends now. It has no use for a cache.
@@ -126,6 +128,7 @@ impl Connector {
                 .without_cache()
                 .with_tasks()
                 .with_middleware(delay)
+                .with_middleware(trace)
                 .with_http_layer(http)
                 .on_wire_message(move |message| {
                     let direction = if message.is_sent {

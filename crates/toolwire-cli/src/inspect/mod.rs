@@ -29,6 +29,7 @@ mod source;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
+mod trace_ids;
 
 use std::sync::Arc;
 
