@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { plainLine, plainText } from "./plain_text";
-import { announcement, connected, inputs, lists, log, problem, reconnect, selected, state, view, type View } from "./store";
+import { VIEWS, announcement, connected, inputs, lists, log, problem, reconnect, selected, state, view, type View } from "./store";
 import { BuildPanel } from "./views/build_panel";
 import { InputsPanel } from "./views/inputs_panel";
 import { ItemsView } from "./views/items_view";
@@ -12,15 +12,14 @@ import { SettingsView } from "./views/settings_view";
 import { Boundary } from "./widgets/boundary";
 import { Palette } from "./widgets/palette";
 
-const VIEWS: { name: View; label: string; count?: () => number }[] = [
-  { name: "tools", label: "Tools", count: () => lists.tools.value.items.length },
-  { name: "prompts", label: "Prompts", count: () => lists.prompts.value.items.length },
-  { name: "resources", label: "Resources", count: () => lists.resources.value.items.length },
-  { name: "templates", label: "Templates", count: () => lists.templates.value.items.length },
-  { name: "log", label: "Log", count: () => log.value.length },
-  { name: "record", label: "Record" },
-  { name: "settings", label: "Settings" },
-];
+/** Returns the number that the navigation shows beside the name of a view. */
+function countOf(name: View): number | undefined {
+  if (name === "record" || name === "settings") return undefined;
+  return name === "log" ? log.value.length : lists[name].value.items.length;
+}
+
+/** Returns the title of a view. */
+const titleOf = (name: View) => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 
 export function App() {
   const [palette, setPalette] = useState(false);
@@ -50,17 +49,17 @@ export function App() {
     <>
       <Header onPalette={() => setPalette(true)} />
       <nav aria-label="Views">
-        {VIEWS.map((one) => (
+        {VIEWS.map((name) => (
           <button
             type="button"
-            key={one.name}
-            aria-current={view.value === one.name ? "page" : undefined}
+            key={name}
+            aria-current={view.value === name ? "page" : undefined}
             onClick={() => {
-              view.value = one.name;
+              view.value = name;
             }}
           >
-            {one.label}
-            {one.count && <span class="count-badge"> {one.count()}</span>}
+            {titleOf(name)}
+            {countOf(name) !== undefined && <span class="count-badge"> {countOf(name)}</span>}
           </button>
         ))}
       </nav>

@@ -53,6 +53,14 @@ export interface CallSummary {
   inputs?: InputExchange[];
 }
 
+/** A call of a tool that can be made again. */
+export interface SavedCall {
+  name: string;
+  tool: string;
+  arguments: JsonObject;
+  responses?: { kind: string; message: string; response: Json }[];
+}
+
 /** An input request of the server, and the response of the user. */
 export interface InputExchange {
   kind: string;

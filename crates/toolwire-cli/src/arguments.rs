@@ -23,7 +23,9 @@ use crate::proxy_arguments::{PROXY_HELP, PROXY_TIMEOUT_HELP, Proxy};
 use crate::publish_arguments::{PUBLISH_HELP, Publish};
 use crate::record_arguments::{RECORD_HELP, RecordOptions};
 use crate::replay_arguments::{REPLAY_HELP, Replay};
-use crate::request_arguments::{ArgumentRequest, Call, Complete, Listen, Plain, Read, Resources};
+use crate::request_arguments::{
+    ArgumentRequest, Call, Complete, Listen, Plain, Read, Resources, Saved,
+};
 use crate::server_list_arguments::Servers;
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
@@ -62,6 +64,8 @@ pub(crate) enum Command {
     )]
     #[command(after_help = format!("{ARGUMENT_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
     Call(Call),
+    /// List or delete the calls that `call --save` or the page of `toolwire inspect` saved
+    Saved(Saved),
     /// Get, wait for or cancel a task that `call --task` started
     #[command(subcommand)]
     Task(Task),
@@ -231,6 +235,7 @@ impl Command {
             Self::Gateway(command) => &command.output,
             Self::Pins(command) => &command.output,
             Self::Servers(command) => &command.output,
+            Self::Saved(command) => &command.output,
             Self::Uninstall(command) => &command.output,
             Self::Installed(command) => &command.output,
             Self::Login(command) => &command.output,
@@ -282,6 +287,7 @@ impl Command {
             | Self::Installed(_)
             | Self::Pins(_)
             | Self::Servers(_)
+            | Self::Saved(_)
             | Self::Login(_)
             | Self::Logout(_)
             | Self::Whoami(_)

@@ -52,6 +52,7 @@ mod replay;
 mod replay_arguments;
 mod request_arguments;
 mod run;
+mod saved_calls;
 mod screen;
 mod server_files;
 mod server_hints;

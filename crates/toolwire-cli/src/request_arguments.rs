@@ -1,10 +1,14 @@
 //! The arguments of the commands that send a request to a server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use clap::{Args, ValueEnum};
 
 use crate::connection_arguments::Server;
+use crate::failure::Failure;
+use crate::output_arguments::Output;
+use crate::saved_calls::{DEFAULT_FILE, SavedCall, SavedCalls, SavedResponse};
 
 /// Responses to input requests of the server, given on the command line.
 #[derive(Debug, Clone, Args)]
@@ -23,6 +27,12 @@ pub(crate) struct InputOptions {
         help_heading = "Input requests of the server"
     )]
     pub(crate) decline: bool,
+    /// The responses of a saved call.
+    #[arg(skip)]
+    pub(crate) saved: Vec<SavedResponse>,
+    /// The responses to forms that were sent, for a call that is saved.
+    #[arg(skip)]
+    pub(crate) sent: Arc<Mutex<Vec<SavedResponse>>>,
 }
 
 /// The arguments of a command without options of its own.
@@ -55,6 +65,56 @@ pub(crate) struct Call {
     /// for
     #[arg(long)]
     pub(crate) task: bool,
+    /// Make the call again that is saved under this name, with its responses to forms
+    #[arg(long, value_name = "NAME", group = "named", conflicts_with_all = ["args", "task"])]
+    pub(crate) saved: Option<String>,
+    /// Save the call under this name when the tool has responded, with the responses to its forms
+    #[arg(long, value_name = "NAME", group = "named", conflicts_with = "task")]
+    pub(crate) save: Option<String>,
+    /// The file of the saved calls [default: toolwire-calls.json in the current directory]
+    #[arg(long, value_name = "FILE", requires = "named")]
+    pub(crate) calls: Option<PathBuf>,
+}
+
+/// The arguments of `toolwire saved`.
+#[derive(Debug, Args)]
+pub(crate) struct Saved {
+    /// Delete this call
+    #[arg(long, value_name = "NAME")]
+    pub(crate) delete: Option<String>,
+    /// The file of the saved calls [default: toolwire-calls.json in the current directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calls: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Returns the file of the saved calls.
+pub(crate) fn saved_calls_file(given: Option<&Path>) -> &Path {
+    given.unwrap_or(Path::new(DEFAULT_FILE))
+}
+
+impl Call {
+    /// Reads the call that `--saved` names, and uses its responses.
+    pub(crate) fn read_saved(&mut self) -> Result<Option<SavedCall>, Failure> {
+        let Some(name) = &self.saved else {
+            return Ok(None);
+        };
+        let path = saved_calls_file(self.calls.as_deref());
+        let all = SavedCalls::read(path);
+        let all = all.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let Some(call) = all.get(name) else {
+            let names: Vec<&str> = all.calls.iter().map(|call| call.name.as_str()).collect();
+            let advice = match names.as_slice() {
+                [] => "save a call with --save, or on the page of `toolwire inspect`".to_owned(),
+                names => format!("the saved calls are {}", names.join(", ")),
+            };
+            let message = format!("{} has no saved call `{name}`", path.display());
+            return Err(Failure::usage(message).with_advice(advice));
+        };
+        self.request.input.saved.clone_from(&call.responses);
+        Ok(Some(call.clone()))
+    }
 }
 
 #[derive(Debug, Args)]

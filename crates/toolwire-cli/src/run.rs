@@ -87,12 +87,17 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             };
             with_client(&resources.server, None, screen, no_more_words, run).await
         }
-        Command::Call(call) => {
-            let plan = |words| CallPlan::new(&call, words);
+        Command::Call(mut call) => {
+            let saved = call.read_saved()?;
+            let plan = |words| match saved {
+                Some(saved) => CallPlan::saved(&call, saved, words),
+                None => CallPlan::new(&call, words),
+            };
             let run = async |session: &Session, plan: CallPlan| plan.run(session).await;
             let request = &call.request;
             with_client(&request.server, Some(&request.input), screen, plan, run).await
         }
+        Command::Saved(saved) => commands::saved(&saved, screen),
         Command::Task(task) => dispatch_task(task, screen).await,
         Command::Dev(arguments) => dev(&arguments, screen).await,
         Command::Inspect(arguments) => inspect(&arguments, screen).await,

@@ -1,7 +1,7 @@
 // One tool: its description, its arguments, and the result of a call.
 
 import { useState } from "preact/hooks";
-import { isObject } from "../json";
+import { isObject, type Json } from "../json";
 import type { Item } from "../model";
 import { plainLine, plainText } from "../plain_text";
 import { asObject } from "../schema/resolve";
@@ -12,6 +12,7 @@ import { Outcome } from "../widgets/result";
 import { SnippetsPanel } from "../widgets/snippets_panel";
 import { ArgumentsEditor, argumentsOf, asArguments } from "./arguments_editor";
 import { ItemHead } from "./item_head";
+import { SavedPanel } from "./saved_panel";
 
 export function ToolView(props: { tool: Item }) {
   const { tool } = props;
@@ -22,7 +23,8 @@ export function ToolView(props: { tool: Item }) {
   const [valid, setValid] = useState(true);
   const call = useCall(key);
   const run = () => void call.start("tools/call", { name, arguments: value.value });
-  const ready = connected.value && valid && isObject(value.value) && call.running === undefined;
+  const reason = whyNot(valid, value.value, call.running);
+  const ready = reason === undefined;
   const hints = Object.entries(asObject(tool.annotations)).filter(([, hint]) => hint === true);
   return (
     <article aria-labelledby="item-title">
@@ -54,13 +56,20 @@ export function ToolView(props: { tool: Item }) {
           <button type="submit" class="primary" disabled={!ready}>
             Call
           </button>
-          <span class="hint">Enter in a field, or Ctrl+Enter</span>
+          <span class="hint">{reason ?? "Enter in a field, or Ctrl+Enter"}</span>
         </div>
       </form>
       {call.running !== undefined && <Progress id={call.running} />}
       {call.outcome && <Outcome outcome={call.outcome} outputSchema={tool.outputSchema} />}
+      <SavedPanel
+        tool={name}
+        call={call}
+        onShow={(saved) => {
+          value.value = saved;
+        }}
+      />
       {isObject(value.value) && (
-        <SnippetsPanel exchange={{ kind: "tools", name, arguments: asArguments(value.value) }} />
+        <SnippetsPanel exchange={{ kind: "tools", name, arguments: asArguments(value.value), schema }} />
       )}
       <details class="panel">
         <summary>Definition</summary>
@@ -68,4 +77,12 @@ export function ToolView(props: { tool: Item }) {
       </details>
     </article>
   );
+}
+
+/** Returns why the tool cannot be called now, or undefined if it can. */
+function whyNot(valid: boolean, value: Json, running: number | undefined): string | undefined {
+  if (!connected.value) return "There is no connection.";
+  if (running !== undefined) return "The call is running.";
+  if (!valid) return "The JSON is invalid.";
+  return isObject(value) ? undefined : "The arguments are not an object.";
 }

@@ -4,13 +4,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { JsonObject } from "../json";
 import type { CallOutcome } from "../model";
 import { plainLine } from "../plain_text";
-import { announcement, calls, cancelCall, messageOf, startCall } from "../store";
+import { announcement, calls, cancelCall, messageOf, startCall, startSaved, type StartedCall } from "../store";
 import { Conversation } from "./conversation";
 
 export interface CallControl {
   running: number | undefined;
   outcome: CallOutcome | undefined;
   start: (method: string, params: JsonObject) => Promise<void>;
+  startSaved: (name: string, responses: boolean) => Promise<void>;
 }
 
 /** The outcomes by item, so that they are still there when the user returns to the item. */
@@ -30,11 +31,11 @@ export function useCall(key: string): CallControl {
     };
   }, []);
   const render = () => mounted.current && setTurn((turn) => turn + 1);
-  const start = async (method: string, params: JsonObject) => {
+  const run = async (method: string, starting: Promise<StartedCall>) => {
     outcomes.delete(key);
     let outcome: CallOutcome;
     try {
-      const call = await startCall(method, params);
+      const call = await starting;
       running.set(key, call.id);
       render();
       outcome = await call.outcome;
@@ -50,7 +51,12 @@ export function useCall(key: string): CallControl {
     announcement.value = outcome.state === "cancelled" ? "cancelled" : outcome.failed ? "the call failed" : "the call succeeded";
     render();
   };
-  return { running: running.get(key), outcome: outcomes.get(key), start };
+  return {
+    running: running.get(key),
+    outcome: outcomes.get(key),
+    start: (method, params) => run(method, startCall(method, params)),
+    startSaved: (name, responses) => run("tools/call", startSaved(name, responses)),
+  };
 }
 
 export function Progress(props: { id: number }) {

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ListKind } from "../model";
 import { plainLine } from "../plain_text";
-import { keyOf, lists, selected, view, type View } from "../store";
+import { VIEWS, keyOf, lists, selected, view } from "../store";
 
 interface Command {
   label: string;
@@ -21,7 +21,7 @@ function commands(search: string): Command[] {
     const text = `${command.kind} ${command.label}`.toLowerCase();
     if (words.every((word) => text.includes(word))) found.push(command);
   };
-  for (const name of ["tools", "prompts", "resources", "templates", "log", "settings"] as View[]) {
+  for (const name of VIEWS) {
     add({ kind: "view", label: name, run: () => (view.value = name) });
   }
   for (const kind of ["tools", "prompts", "resources", "templates"] as ListKind[]) {

@@ -1,7 +1,7 @@
 //! Calls a tool.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
 use toolwire::types::CallToolResult;
@@ -9,10 +9,12 @@ use toolwire::{Called, RawJson, Tool};
 
 use crate::commands::save::save;
 use crate::commands::tools::{find_tool, offered_tools};
-use crate::commands::{Session, failed, first_and_rest};
+use crate::commands::{Session, failed, first_and_rest, no_more_words};
 use crate::failure::{Exit, Failure, INPUT_ADVICE, is_about_input};
-use crate::request_arguments::Call;
+use crate::request_arguments::{Call, saved_calls_file};
+use crate::saved_calls::{SavedCall, SavedCalls, SavedCallsError, SavedResponse, check_name};
 use crate::show::{self, Style, plain_text};
+use crate::sync::lock;
 use crate::tool_arguments::{AssembledArguments, ParsedArguments, Schema, missing, object};
 
 /// A tool call, checked as far as possible without the server.
@@ -22,6 +24,16 @@ pub(crate) struct CallPlan {
     given: ParsedArguments,
     output: Option<PathBuf>,
     as_task: bool,
+    saving: Option<Saving>,
+}
+
+/// How a call is saved.
+#[derive(Debug)]
+struct Saving {
+    name: String,
+    file: PathBuf,
+    /// The responses to its forms so far.
+    responses: Arc<Mutex<Vec<SavedResponse>>>,
 }
 
 impl CallPlan {
@@ -32,6 +44,23 @@ impl CallPlan {
             given: ParsedArguments::read(call.request.args.as_deref(), &rest)?,
             output: call.output.clone(),
             as_task: call.task,
+            saving: Saving::of(call)?,
+        })
+    }
+
+    /// Makes a saved call again.
+    pub(crate) fn saved(
+        call: &Call,
+        saved: SavedCall,
+        words: Vec<String>,
+    ) -> Result<Self, Failure> {
+        no_more_words(words)?;
+        Ok(Self {
+            tool: saved.tool,
+            given: ParsedArguments::read(Some(saved.arguments.get()), &[])?,
+            output: call.output.clone(),
+            as_task: false,
+            saving: None,
         })
     }
 
@@ -47,10 +76,11 @@ impl CallPlan {
         for warning in &arguments.warnings {
             screen.warn(warning);
         }
-        let progress = Arc::clone(screen);
         if self.as_task {
             return self.start(session, arguments.values).await;
         }
+        let progress = Arc::clone(screen);
+        let to_save = RawJson::from_serialize(&arguments.values);
         let result = client
             .request(
                 "tools/call",
@@ -63,7 +93,13 @@ impl CallPlan {
         let result: CallToolResult = raw.parse().map_err(|error| {
             Failure::new(Exit::Protocol, format!("the result is invalid: {error}"))
         })?;
-        print_result(session, &result, &raw, self.output.as_deref())
+        let printed = print_result(session, &result, &raw, self.output.as_deref())?;
+        if let (Some(saving), Ok(arguments)) = (self.saving, to_save) {
+            let file = saving.file.clone();
+            let saved = saving.save(self.tool, arguments);
+            saved.map_err(|error| unusable(&file, &error))?;
+        }
+        Ok(printed)
     }
 
     /// Starts the call as a task, and prints the id of the task.
@@ -86,6 +122,40 @@ impl CallPlan {
         }
         Ok(Exit::Success)
     }
+}
+
+impl Saving {
+    /// Reads `--save`. An invalid name, or a file that cannot be read, ends the command before the call.
+    fn of(call: &Call) -> Result<Option<Self>, Failure> {
+        let Some(name) = &call.save else {
+            return Ok(None);
+        };
+        let file = saved_calls_file(call.calls.as_deref());
+        check_name(name)
+            .and_then(|()| SavedCalls::read(file).map(drop))
+            .map_err(|error| unusable(file, &error))?;
+        Ok(Some(Self {
+            name: name.clone(),
+            file: file.to_owned(),
+            responses: Arc::clone(&call.request.input.sent),
+        }))
+    }
+
+    fn save(self, tool: String, arguments: RawJson) -> Result<(), SavedCallsError> {
+        let mut calls = SavedCalls::read(&self.file)?;
+        calls.insert(SavedCall {
+            name: self.name,
+            tool,
+            arguments,
+            responses: std::mem::take(&mut lock(&self.responses)),
+        })?;
+        calls.write(&self.file)
+    }
+}
+
+/// Returns the failure for a file of saved calls.
+pub(super) fn unusable(file: &Path, error: &SavedCallsError) -> Failure {
+    Failure::usage(format!("{}: {error}", file.display()))
 }
 
 /// Converts the arguments of a command line by the schema of the tool. The failure shows how to call the tool.

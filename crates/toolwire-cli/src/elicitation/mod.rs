@@ -4,17 +4,20 @@ mod dialogue;
 mod field;
 mod form;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use toolwire::ClientBuilder;
 use toolwire::types::{
     ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ErrorObject,
 };
+use toolwire::{ClientBuilder, RawJson};
+use toolwire_proto::elicit_validation::{apply_defaults, check_elicit_result, read_schema};
 
 use crate::elicitation::dialogue::{Dialogue, NoUser, TerminalDialogue};
 use crate::failure::Failure;
 use crate::request_arguments::InputOptions;
+use crate::saved_calls::SavedResponse;
 use crate::screen::Screen;
+use crate::sync::lock;
 
 /// The responder to elicitations.
 #[derive(Debug)]
@@ -22,6 +25,10 @@ pub(crate) struct ElicitationHandler {
     /// The values from the command line, by field.
     given: Vec<(String, String)>,
     declines: bool,
+    /// The responses of a saved call that are not used yet.
+    saved: Mutex<Vec<SavedResponse>>,
+    /// The responses to forms so far.
+    sent: Arc<Mutex<Vec<SavedResponse>>>,
     interactive: bool,
     screen: Arc<Screen>,
     /// Only one elicitation is shown at a time.
@@ -45,11 +52,14 @@ impl ElicitationHandler {
             given.push((field.to_owned(), value.to_owned()));
         }
         let interactive = Screen::is_interactive();
-        let can_respond = interactive || options.decline || !given.is_empty();
+        let is_given = !given.is_empty() || !options.saved.is_empty();
+        let can_respond = interactive || options.decline || is_given;
         Ok(can_respond.then(|| {
             Arc::new(Self {
                 given,
                 declines: options.decline,
+                saved: Mutex::new(options.saved.clone()),
+                sent: Arc::clone(&options.sent),
                 interactive,
                 screen: Arc::clone(screen),
                 lock: Mutex::default(),
@@ -63,11 +73,20 @@ impl ElicitationHandler {
         let builder = builder.on_elicitation(move |form: ElicitRequestFormParams| {
             let elicitation = Arc::clone(&elicitation);
             async move {
-                blocking(move || {
-                    elicitation
-                        .respond(|dialogue| form::fill_in(&form, &elicitation.given, dialogue))
-                })
-                .await
+                let message = form.message.clone();
+                let handler = Arc::clone(&elicitation);
+                let result = match elicitation.saved(&form) {
+                    Some(result) => result,
+                    None => {
+                        blocking(move || {
+                            let given = &handler.given;
+                            handler.respond(|dialogue| form::fill_in(&form, given, dialogue))
+                        })
+                        .await?
+                    }
+                };
+                elicitation.store(message, &result);
+                Ok(result)
             }
         });
         if !self.interactive && !self.declines {
@@ -83,11 +102,37 @@ impl ElicitationHandler {
         })
     }
 
+    /// Returns the saved response to a form with this message, once.
+    fn saved(&self, form: &ElicitRequestFormParams) -> Option<ElicitResult> {
+        if self.declines {
+            return None;
+        }
+        let mut saved = lock(&self.saved);
+        let saved = SavedResponse::take(&mut saved, "form", &form.message)?;
+        let mut result: ElicitResult = saved.response.parse().ok()?;
+        let schema = read_schema(form).ok()?;
+        apply_defaults(&schema, &mut result);
+        check_elicit_result(&schema, &result)
+            .is_ok()
+            .then_some(result)
+    }
+
+    /// Stores a response, so that the call can be saved with it.
+    fn store(&self, message: String, result: &ElicitResult) {
+        if let Ok(response) = RawJson::from_serialize(result) {
+            lock(&self.sent).push(SavedResponse {
+                kind: "form".to_owned(),
+                message,
+                response,
+            });
+        }
+    }
+
     fn respond(&self, run: impl FnOnce(&mut dyn Dialogue) -> ElicitResult) -> ElicitResult {
         if self.declines {
             return ElicitResult::decline();
         }
-        let _one = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = lock(&self.lock);
         self.screen.hide_bar(true);
         let result = if self.interactive {
             run(&mut TerminalDialogue)

@@ -1,18 +1,20 @@
 //! The requests that the page sends to the server, and their outcomes.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
+use serde::Deserialize;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
 use toolwire::types::ProgressNotificationParams;
 use toolwire::{Client, Error, RawJson};
 
 use crate::inspect::call_outcome::{
     CallError, CallOutcome, CallState, CallSummary, InputExchange, is_error, named,
 };
+use crate::inspect::call_table::{CallEntry, CallLimits, CallTable, response_bytes};
 use crate::inspect::events::PageEvents;
+use crate::saved_calls::{SavedCall, SavedResponse};
+use crate::sync::lock;
 
 tokio::task_local! {
     /// The call whose request this task sends.
@@ -21,41 +23,6 @@ tokio::task_local! {
 
 /// The number of input requests of a call that are stored. Later ones are not stored.
 pub(super) const MAX_INPUTS: usize = 32;
-
-/// The limits of calls.
-#[derive(Debug, Clone, Copy)]
-struct CallLimits {
-    /// The maximum number of running calls. Further ones are rejected.
-    running: usize,
-    /// The maximum number of calls whose outcome is stored. The oldest are removed.
-    ended: usize,
-    /// The maximum size in bytes of all stored outcomes. The newest outcome is always stored.
-    bytes: usize,
-}
-
-impl Default for CallLimits {
-    /// Returns 64 running calls, and 200 outcomes with 64 MiB in total.
-    fn default() -> Self {
-        Self {
-            running: 64,
-            ended: 200,
-            bytes: 64 * 1024 * 1024,
-        }
-    }
-}
-
-#[derive(Debug)]
-struct CallEntry {
-    outcome: CallOutcome,
-    start: Instant,
-    abort: Option<AbortHandle>,
-}
-
-#[derive(Debug, Default)]
-struct CallTable {
-    by_id: BTreeMap<u64, CallEntry>,
-    last: u64,
-}
 
 /// The calls of the page. Clones share them.
 #[derive(Debug, Clone)]
@@ -84,6 +51,7 @@ impl Calls {
         client: Client,
         method: String,
         params: RawJson,
+        prepared: Vec<SavedResponse>,
         on_error: impl FnOnce(&Error) + Send + 'static,
     ) -> Option<u64> {
         let name = named(&params);
@@ -106,12 +74,12 @@ impl Calls {
             inputs: Vec::new(),
         };
         self.events.send("call", &summary);
-        let calls = self.clone();
+        let (calls, sent) = (self.clone(), params.clone());
         // The table is locked, so the call cannot end before it is in the table.
         let task = tokio::spawn(async move {
             let progress = calls.clone();
             let request = client
-                .request(method, params)
+                .request(method, sent)
                 .on_progress(move |report| progress.progress(id, report));
             let result = CURRENT.scope(id, request.into_future()).await;
             if let Err(error) = &result {
@@ -127,6 +95,10 @@ impl Calls {
         };
         let entry = CallEntry {
             outcome,
+            stored_bytes: 0,
+            params,
+            responses: Vec::new(),
+            prepared,
             start: Instant::now(),
             abort: Some(task.abort_handle()),
         };
@@ -205,6 +177,7 @@ impl Calls {
             && entry.outcome.summary.inputs.len() < MAX_INPUTS
         {
             entry.outcome.summary.inputs.push(input);
+            entry.add_response(sent);
             self.events.send("call", &entry.outcome.summary);
         }
     }
@@ -251,7 +224,12 @@ impl Calls {
         outcome.bytes = result.as_ref().map(|result| result.get().len());
         outcome.result = result;
         outcome.error = error;
+        entry.prepared = Vec::new();
+        let responses = entry.responses.iter().map(response_bytes);
+        let stored_bytes =
+            outcome.stored_bytes() + entry.params.get().len() + responses.sum::<usize>();
         let summary = outcome.summary.clone();
+        entry.stored_bytes = stored_bytes;
         table.remove_oldest(self.limits);
         drop(table);
         self.events.send("call", &summary);
@@ -295,44 +273,17 @@ impl Calls {
     }
 
     fn lock(&self) -> MutexGuard<'_, CallTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl CallTable {
-    /// Removes the oldest ended calls beyond the limits.
-    fn remove_oldest(&mut self, limits: CallLimits) {
-        let ended: Vec<(u64, usize)> = self
-            .by_id
-            .iter()
-            .filter(|(_, entry)| !entry.is_running())
-            .map(|(id, entry)| (*id, entry.outcome.bytes.unwrap_or(0)))
-            .collect();
-        let (mut count, mut bytes) = (0, 0);
-        for (id, size) in ended.into_iter().rev() {
-            count += 1;
-            bytes += size;
-            let is_newest = count == 1;
-            if !is_newest && (count > limits.ended || bytes > limits.bytes) {
-                self.by_id.remove(&id);
-            }
-        }
-    }
-}
-
-impl CallEntry {
-    fn is_running(&self) -> bool {
-        self.outcome.summary.state == CallState::Running
+        lock(&self.table)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use toolwire::{RequestContext, Server, Tool, ToolHandler};
-
     use serde_json::json;
+    use toolwire::{ErrorObject, RequestContext, Server, Tool, ToolError, ToolHandler};
 
     use super::*;
+    use crate::inspect::call_table::MAX_RESPONSE_BYTES;
 
     async fn client() -> Client {
         let size = Tool::new("size", json!({"type": "object"}));
@@ -347,7 +298,14 @@ mod tests {
         let wait = ToolHandler::raw(wait, |_: RequestContext, _: RawJson| async move {
             std::future::pending::<String>().await
         });
-        let server = Server::new("test", "1").tool(size).tool(wait);
+        let fail = Tool::new("fail", json!({"type": "object"}));
+        let fail = ToolHandler::raw(fail, |_: RequestContext, arguments: RawJson| async move {
+            let bytes = arguments.to_value().expect("JSON")["bytes"].as_u64();
+            let data = "x".repeat(bytes.expect("a size") as usize);
+            let error = ErrorObject::new(-1, "failed").with_data(json!(data));
+            Err::<String, _>(ToolError::rpc(error))
+        });
+        let server = Server::new("test", "1").tool(size).tool(wait).tool(fail);
         Client::in_process(&server).await.expect("a client")
     }
 
@@ -361,7 +319,7 @@ mod tests {
     fn call(calls: &Calls, client: &Client, name: &str, bytes: usize) -> Option<u64> {
         let params = json!({"name": name, "arguments": {"bytes": bytes}});
         let method = "tools/call".to_owned();
-        calls.start(client.clone(), method, params.into(), |_| {})
+        calls.start(client.clone(), method, params.into(), Vec::new(), |_| {})
     }
 
     #[tokio::test]
@@ -386,6 +344,45 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn data_of_errors_counts() {
+        let client = client().await;
+        let calls = calls(CallLimits {
+            bytes: 2000,
+            ..CallLimits::default()
+        });
+        for (data, expected) in [(500, 1), (500, 2), (2000, 1)] {
+            let id = call(&calls, &client, "fail", data).expect("a call");
+            let outcome = calls.wait(id).await.expect("an outcome");
+            assert_eq!(outcome.summary.failed, Some(true));
+            assert_eq!(calls.list().len(), expected, "{data}");
+        }
+    }
+
+    #[tokio::test]
+    async fn outcomes_at_the_limit_are_stored() {
+        let client = client().await;
+        let limits = CallLimits {
+            bytes: 1000,
+            ..CallLimits::default()
+        };
+        let calls = calls(limits);
+        for _ in 0..2 {
+            let id = call(&calls, &client, "size", 1).expect("a call");
+            calls.wait(id).await.expect("an outcome");
+        }
+        let mut table = calls.lock();
+        let mut stored = |sizes: [usize; 2]| {
+            for (entry, size) in table.by_id.values_mut().zip(sizes) {
+                entry.stored_bytes = size;
+            }
+            table.remove_oldest(limits);
+            table.by_id.len()
+        };
+        assert_eq!(stored([600, 400]), 2);
+        assert_eq!(stored([601, 400]), 1);
+    }
+
+    #[tokio::test]
     async fn running_calls_are_limited_and_cancelled() {
         let client = client().await;
         let limits = CallLimits {
@@ -400,6 +397,28 @@ mod tests {
         let outcome = calls.wait(id).await.expect("an outcome");
         assert_eq!(outcome.summary.state, CallState::Cancelled);
         assert!(call(&calls, &client, "wait", 0).is_some());
+        calls.cancel_all();
+    }
+
+    #[tokio::test]
+    async fn responses_for_a_saved_call_are_limited_in_bytes() {
+        let client = client().await;
+        let calls = calls(CallLimits::default());
+        let id = call(&calls, &client, "wait", 0).expect("a call");
+        let sent = |bytes: usize| SavedResponse {
+            kind: "form".to_owned(),
+            message: "m".repeat(bytes - 2),
+            response: json!({}).into(),
+        };
+        let stored = |sent| {
+            let mut table = calls.lock();
+            let entry = table.by_id.get_mut(&id).expect("the call");
+            entry.add_response(sent);
+            entry.responses.len()
+        };
+        assert_eq!(stored(sent(MAX_RESPONSE_BYTES + 1)), 0);
+        assert_eq!(stored(sent(MAX_RESPONSE_BYTES)), 1);
+        assert_eq!(stored(sent(3)), 1);
         calls.cancel_all();
     }
 

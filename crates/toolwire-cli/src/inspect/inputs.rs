@@ -1,16 +1,16 @@
 //! The input requests of the server that wait for the user.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use toolwire::ClientBuilder;
 use toolwire::types::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
     ElicitRequestURLParams, ElicitResult, ErrorObject,
 };
+use toolwire::{ClientBuilder, RawJson};
 use toolwire_proto::elicit_validation::{
     apply_defaults, check_elicit_result, check_url_result, read_schema,
 };
@@ -19,6 +19,8 @@ use crate::inspect::call_outcome::InputExchange;
 use crate::inspect::calls::Calls;
 use crate::inspect::events::PageEvents;
 use crate::inspect::settings::Settings;
+use crate::saved_calls::SavedResponse;
+use crate::sync::lock;
 
 /// The maximum number of input requests that wait. Further ones are rejected.
 const MAX_WAITING: usize = 64;
@@ -151,8 +153,19 @@ impl Inputs {
         params: Value,
         expected: ExpectedResponse,
     ) -> InputResponse {
+        let call = self.calls.current();
+        if let Some(call) = call {
+            let message = params["message"].as_str().unwrap_or_default();
+            if let Some(body) = self.calls.prepared(call, kind, message)
+                // If the request has another form now, the user responds.
+                && let Ok(response) = check(&expected, body.get().as_bytes())
+            {
+                self.add_to_call(call, kind, message, &response, body);
+                return response;
+            }
+        }
         let (respond, response) = oneshot::channel();
-        let Some(id) = self.insert(kind, params, expected, respond) else {
+        let Some(id) = self.insert(call, kind, params, expected, respond) else {
             return InputResponse::Rejected(ErrorObject::internal(
                 "too many input requests wait for the user",
             ));
@@ -165,12 +178,12 @@ impl Inputs {
 
     fn insert(
         &self,
+        call: Option<u64>,
         kind: &'static str,
         params: Value,
         expected: ExpectedResponse,
         respond: oneshot::Sender<InputResponse>,
     ) -> Option<u64> {
-        let call = self.calls.current();
         let mut waiting = self.lock();
         if waiting.by_id.len() >= MAX_WAITING {
             return None;
@@ -207,9 +220,11 @@ impl Inputs {
         let response = check(&entry.expected, body).map_err(ResponseError::Invalid)?;
         let entry = waiting.by_id.remove(&id).ok_or(ResponseError::Unknown)?;
         drop(waiting);
-        if let Some(call) = entry.request.call {
-            let exchange = exchange(&entry.request, &response);
-            self.calls.add_input(call, exchange);
+        if let Some(call) = entry.request.call
+            && let Ok(body) = serde_json::from_slice(body)
+        {
+            let message = entry.request.params["message"].as_str().unwrap_or_default();
+            self.add_to_call(call, entry.request.kind, message, &response, body);
         }
         // The call may have ended meanwhile.
         let _ = entry.respond.send(response);
@@ -217,8 +232,31 @@ impl Inputs {
         Ok(())
     }
 
+    /// Stores a request and its response with their call.
+    fn add_to_call(
+        &self,
+        call: u64,
+        kind: &'static str,
+        message: &str,
+        response: &InputResponse,
+        body: RawJson,
+    ) {
+        let sent = SavedResponse {
+            kind: kind.to_owned(),
+            message: message.to_owned(),
+            response: body,
+        };
+        let exchange = exchange(kind, message, response);
+        self.calls.add_input(call, exchange, sent);
+    }
+
+    /// Returns the calls that cause the requests.
+    pub(super) fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
     fn lock(&self) -> MutexGuard<'_, WaitingRequests> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }
 
@@ -272,16 +310,15 @@ fn check(expected: &ExpectedResponse, body: &[u8]) -> Result<InputResponse, Stri
 }
 
 /// Returns what is stored with the call.
-fn exchange(request: &InputRequest, response: &InputResponse) -> InputExchange {
+fn exchange(kind: &'static str, message: &str, response: &InputResponse) -> InputExchange {
     let response = match response {
         InputResponse::Elicitation(result) => to_value(result),
         InputResponse::Sampling(result) => to_value(&result.content),
         InputResponse::Rejected(error) => to_value(error),
     };
-    let message = request.params["message"].as_str().unwrap_or_default();
     let start = |text: &str| text.chars().take(STORED_CHARS).collect();
     InputExchange {
-        kind: request.kind,
+        kind,
         message: start(message),
         response: start(&response.to_string()),
     }

@@ -20,12 +20,12 @@ use crate::inspect::inputs::Inputs;
 use crate::inspect::lists::{self, ListItems, ListKind};
 use crate::inspect::log::{Log, LogLimits};
 use crate::inspect::recordings::Recordings;
-use crate::inspect::settings::{Settings, SettingsChange};
+use crate::inspect::settings::{Faults, Settings, SettingsChange};
 use crate::inspect::source::Source;
-use crate::inspect::subscriptions::{
-    MAX_RESOURCES, Subscriptions, listen_to_lists, listen_to_resource,
-};
+use crate::inspect::subscriptions::Subscriptions;
+use crate::inspect_arguments::{Capability, PageOptions};
 use crate::record::Recorder;
+use crate::saved_calls::{DEFAULT_FILE, SavedResponse};
 use crate::screen::Screen;
 use crate::sync::lock;
 
@@ -77,6 +77,10 @@ pub(crate) struct Inspector {
     pub(super) recordings: Recordings,
     /// Permits one comparison with a record at a time.
     pub(super) comparing: Semaphore,
+    /// The file of the saved calls.
+    saved_path: PathBuf,
+    /// Permits one change of the saved calls at a time.
+    pub(super) saving: Arc<Semaphore>,
 }
 
 impl Inspector {
@@ -121,7 +125,31 @@ impl Inspector {
             inputs,
             recordings,
             comparing: Semaphore::new(1),
+            saved_path: DEFAULT_FILE.into(),
+            saving: Arc::new(Semaphore::new(1)),
         }
+    }
+
+    /// Uses the options of the command line.
+    pub(crate) fn with_options(mut self, options: &PageOptions) -> Self {
+        if let Some(path) = &options.calls {
+            self.saved_path.clone_from(path);
+        }
+        let faults = Faults::of(&options.faults);
+        self.faults.set(faults);
+        {
+            let mut current = self.lock();
+            current.settings.faults = faults;
+            let offers = |capability| !options.without.contains(&capability);
+            current.settings.elicitation = offers(Capability::Elicitation);
+            current.settings.sampling = offers(Capability::Sampling);
+        }
+        self
+    }
+
+    /// Returns the file of the saved calls.
+    pub(super) fn saved_path(&self) -> &Path {
+        &self.saved_path
     }
 
     /// Writes all messages to the record of `--record`.
@@ -181,11 +209,13 @@ impl Inspector {
         }
     }
 
-    /// Sends a request to the server. Returns the id of the call.
+    /// Sends a request to the server. Input requests with one of the messages get these responses. Returns the id of the
+    /// call.
     pub(super) fn start_call(
         self: &Arc<Self>,
         method: String,
         params: RawJson,
+        responses: Vec<SavedResponse>,
     ) -> Result<u64, InspectError> {
         let client = self.client()?;
         let inspector = Arc::downgrade(self);
@@ -194,7 +224,9 @@ impl Inspector {
                 inspector.report_lost_connection(error);
             }
         };
-        let started = self.calls.start(client, method, params, on_error);
+        let started = self
+            .calls
+            .start(client, method, params, responses, on_error);
         started.ok_or_else(|| {
             let message = "too many calls run; wait for one, or cancel one";
             InspectError::Limit(message.to_owned())

@@ -9,6 +9,7 @@
 
 mod account;
 mod call_outcome;
+mod call_table;
 mod calls;
 mod comparison;
 mod connecting;
@@ -24,6 +25,7 @@ mod lists;
 mod log;
 mod log_search;
 mod recordings;
+mod saved;
 mod settings;
 mod source;
 mod subscriptions;
@@ -61,6 +63,7 @@ pub(crate) async fn inspect(arguments: &Inspect, screen: &Arc<Screen>) -> Result
     let listener = interrupts.or(listening).await?;
     let processes = ProcessTracker::new();
     let inspector = Inspector::new(source, server, screen, &processes);
+    let inspector = inspector.with_options(&arguments.page);
     let inspector = Arc::new(inspector.with_recorder(recorder));
     inspector.show_record()?;
     let outcome = match interrupts.or(inspector.connect()).await {

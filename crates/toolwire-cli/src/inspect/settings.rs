@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use toolwire::LoggingLevel;
 
 use crate::connection_arguments::{Era, Server};
+use crate::inspect_arguments::{FaultOption, MAX_DELAY};
 
 /// The longest delay of a request.
-const MAX_DELAY_MS: u64 = 600_000;
+const MAX_DELAY_MS: u64 = MAX_DELAY.as_secs() * 1000;
 
 /// The maximum number of roots.
 const MAX_ROOTS: usize = 100;
@@ -51,6 +52,22 @@ pub(super) struct Faults {
 }
 
 impl Faults {
+    /// Returns the faults of the command line. The last one of a kind counts.
+    pub(super) fn of(given: &[FaultOption]) -> Self {
+        let mut faults = Self::default();
+        for fault in given {
+            match *fault {
+                FaultOption::Delay(delay) => {
+                    faults.delay_ms = u64::try_from(delay.as_millis()).unwrap_or(MAX_DELAY_MS);
+                }
+                FaultOption::Cut(bytes) => faults.cut_after_bytes = Some(bytes),
+                FaultOption::Twice => faults.repeat_notifications = true,
+                FaultOption::ExpiredToken => faults.expired_token = true,
+            }
+        }
+        faults
+    }
+
     pub(super) fn delay(self) -> Duration {
         Duration::from_millis(self.delay_ms)
     }

@@ -1,17 +1,26 @@
 //! Calls and the input requests that they cause.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolwire::{
-    Client, ClientBuilder, Elicit, ProtocolVersion, RawJson, RequestContext, Server, Tool,
-    ToolError, ToolHandler, VersionFeatures as _,
+    Client, ClientBuilder, Elicit, ProcessTracker, ProtocolVersion, RawJson, RequestContext,
+    Server, Tool, ToolError, ToolHandler, VersionFeatures as _,
 };
 
+use crate::connection_arguments::Server as CommandServer;
 use crate::inspect::call_outcome::InputExchange;
 use crate::inspect::calls::{Calls, MAX_INPUTS};
 use crate::inspect::events::PageEvents;
 use crate::inspect::inputs::{Inputs, STORED_CHARS};
+use crate::inspect::inspector::Inspector;
 use crate::inspect::settings::{EraSetting, Faults, Settings};
+use crate::inspect::source::Source;
+use crate::output_arguments::Colour;
+use crate::saved_calls::SavedResponse;
+use crate::screen::Screen;
+use crate::target::{ChildProcess, Target};
 
 #[derive(Debug, Deserialize, Elicit)]
 struct Name {
@@ -20,6 +29,15 @@ struct Name {
         reason = "the test reads the request and the stored response"
     )]
     name: String,
+}
+
+/// Returns the state behind a page whose server cannot be started.
+pub(super) fn inspector_without_server() -> Arc<Inspector> {
+    let target = Target::Child(ChildProcess::new("no-such-program"));
+    let screen = Arc::new(Screen::new(false, Colour::Never));
+    let (server, processes) = (CommandServer::without_options(), ProcessTracker::new());
+    let inspector = Inspector::new(Source::Server(target), &server, &screen, &processes);
+    Arc::new(inspector)
 }
 
 /// A page without its HTTP interface.
@@ -64,9 +82,15 @@ impl TestPage {
 
     /// Calls the tool with a question, and returns the id of the call.
     fn call(&self, question: &str) -> u64 {
+        self.call_with(question, Vec::new())
+    }
+
+    fn call_with(&self, question: &str, prepared: Vec<SavedResponse>) -> u64 {
         let params = json!({"name": "ask", "arguments": {"question": question}});
         let (client, method) = (self.client.clone(), "tools/call".to_owned());
-        let id = self.calls.start(client, method, params.into(), |_| {});
+        let id = self
+            .calls
+            .start(client, method, params.into(), prepared, |_| {});
         id.expect("a call")
     }
 
@@ -156,12 +180,61 @@ async fn number_of_stored_input_requests_is_limited() {
         message: String::new(),
         response: String::new(),
     };
+    let sent = SavedResponse {
+        kind: "form".to_owned(),
+        message: String::new(),
+        response: json!({}).into(),
+    };
     for _ in 1..MAX_INPUTS {
-        page.calls.add_input(call, exchange.clone());
+        page.calls.add_input(call, exchange.clone(), sent.clone());
     }
     page.respond(&inputs[0], "Ada");
-    page.calls.add_input(call, exchange);
+    page.calls.add_input(call, exchange, sent);
     let exchanges = page.exchanges(call).await;
     assert_eq!(exchanges.len(), MAX_INPUTS);
     assert!(exchanges[MAX_INPUTS - 1].response.contains("Ada"));
+}
+
+#[tokio::test]
+async fn saved_responses_are_sent_again_while_they_are_valid() {
+    for is_legacy in [false, true] {
+        let page = TestPage::new(is_legacy).await;
+        let first = page.call("name?");
+        page.respond(&page.waiting(1).await[0], "Ada");
+        page.exchanges(first).await;
+        let saved = page.calls.to_save(first, "ada".to_owned());
+        let saved = saved.expect("a call to save");
+        assert_eq!(saved.tool, "ask");
+        assert_eq!(saved.responses.len(), 1);
+        // The same request needs no user.
+        let second = page.call_with("name?", saved.responses.clone());
+        let exchanges = page.exchanges(second).await;
+        assert!(exchanges[0].response.contains("Ada"), "{exchanges:?}");
+        let again = page.calls.to_save(second, "again".to_owned());
+        assert_eq!(again.expect("a call").responses, saved.responses);
+        // Another message, and a response that the form does not permit, are for the user.
+        let mut invalid = saved.responses.clone();
+        invalid[0].response = json!({"action": "accept", "content": {"name": 1}}).into();
+        for (question, prepared) in [("other?", saved.responses.clone()), ("name?", invalid)] {
+            let call = page.call_with(question, prepared);
+            page.respond(&page.waiting(1).await[0], "Alan");
+            let exchanges = page.exchanges(call).await;
+            assert!(exchanges[0].response.contains("Alan"), "{exchanges:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn running_calls_and_other_requests_are_not_saved() {
+    let page = TestPage::new(false).await;
+    let running = page.call("name?");
+    page.waiting(1).await;
+    assert_eq!(page.calls.to_save(running, "a".to_owned()), None);
+    let (client, method) = (page.client.clone(), "tools/list".to_owned());
+    let params = json!({}).into();
+    let list = page.calls.start(client, method, params, Vec::new(), |_| {});
+    let list = list.expect("a call");
+    page.calls.wait(list).await.expect("an outcome");
+    assert_eq!(page.calls.to_save(list, "a".to_owned()), None);
+    assert_eq!(page.calls.to_save(99, "a".to_owned()), None);
 }

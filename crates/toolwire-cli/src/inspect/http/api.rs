@@ -78,6 +78,13 @@ pub(super) async fn respond(
             Some(outcome) => Ok(ok(&outcome)),
             None => Err(not_found()),
         },
+        (&Method::GET, ["saved"]) => saved(inspector).await,
+        (&Method::POST, ["saved"]) => save(request, inspector).await,
+        (&Method::DELETE, ["saved", name]) => match inspector.delete_saved(name).await {
+            Ok(true) => Ok(no_content()),
+            Ok(false) => Err(not_found()),
+            Err(problem) => Err(rejected(problem)),
+        },
         (&Method::DELETE, ["calls", id]) => {
             if inspector.calls.cancel(number(id)) {
                 Ok(no_content())
@@ -134,9 +141,12 @@ async fn start_call(request: Request<Incoming>, inspector: &Arc<Inspector>) -> O
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct NewCall {
-        method: String,
+        method: Option<String>,
         #[serde(default = "empty_object")]
         params: RawJson,
+        saved: Option<String>,
+        #[serde(default)]
+        responses: bool,
         #[serde(default)]
         wait: bool,
     }
@@ -144,7 +154,12 @@ async fn start_call(request: Request<Incoming>, inspector: &Arc<Inspector>) -> O
     if !call.params.get().starts_with('{') {
         return Err(invalid("`params` is not an object; write {}"));
     }
-    let id = inspector.start_call(call.method, call.params);
+    let id = match (call.method, call.saved) {
+        (Some(method), None) => inspector.start_call(method, call.params, Vec::new()),
+        (None, Some(name)) => inspector.start_saved(&name, call.responses).await,
+        (None, None) => return Err(invalid("missing field `method`")),
+        (Some(_), Some(_)) => return Err(invalid("give either `method` or `saved`")),
+    };
     let id = id.map_err(rejected)?;
     if !call.wait {
         return Ok(json_response(StatusCode::ACCEPTED, &json!({ "id": id })));
@@ -153,6 +168,25 @@ async fn start_call(request: Request<Incoming>, inspector: &Arc<Inspector>) -> O
         Some(outcome) => Ok(ok(&outcome)),
         None => Err(not_found()),
     }
+}
+
+async fn saved(inspector: &Inspector) -> Outcome {
+    let saved = inspector.saved_calls().await.map_err(rejected)?;
+    Ok(ok(&saved))
+}
+
+/// Saves a call under a name.
+async fn save(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct NewSaved {
+        name: String,
+        call: u64,
+    }
+    let new: NewSaved = read(request).await?;
+    let done = inspector.save_call(new.name, new.call).await;
+    done.map_err(rejected)?;
+    Ok(no_content())
 }
 
 fn empty_object() -> RawJson {

@@ -7,6 +7,7 @@ mod interface;
 mod many_tools;
 mod records;
 mod rejected;
+mod saved;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
