@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::argument_values::duration;
 use crate::connection_arguments::Server;
+use crate::inspect_arguments::PageOptions;
 
 pub(crate) const DEV_HELP: &str = "\
 Examples:
@@ -42,4 +43,6 @@ pub(crate) struct Dev {
     /// How long running calls may take to end on the old server
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub(crate) grace: Duration,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }

@@ -79,7 +79,8 @@ pub(crate) async fn dev(arguments: &Dev, screen: &Arc<Screen>) -> Result<Exit, F
     let processes = ProcessTracker::new();
     let page = Target::Http(Endpoint::new(listener.mcp_url()));
     let options = page_options(&arguments.server);
-    let inspector = Arc::new(Inspector::new(page, &options, screen, &processes));
+    let inspector = Inspector::new(page, &options, screen, &processes);
+    let inspector = Arc::new(inspector.with_options(&arguments.page));
     let status = DevStatus::new(&inspector, &server, screen);
     let starter = ServerStarter::new(arguments, &plan.target, screen, &processes, &status)?;
     let mut reloader = Reloader::new(plan, starter, source, calls, status, arguments.grace);

@@ -20,6 +20,17 @@ async fn page_shows_the_login_and_logs_out_and_in() {
     for secret in ["access-", "refresh-"] {
         assert!(!shown.to_string().contains(secret), "{shown}");
     }
+    let fail = async |expired: bool| {
+        let change = json!({"faults": {"expiredToken": expired}});
+        command
+            .request("PATCH", "/api/settings", Some(&change))
+            .await;
+        let body = json!({"method": "tools/list", "wait": true});
+        let (_, outcome) = command.request("POST", "/api/calls", Some(&body)).await;
+        outcome["failed"].clone()
+    };
+    assert_eq!(fail(true).await, true);
+    assert_eq!(fail(false).await, false);
     let set = async |is_logged_in: bool| {
         let body = json!({ "loggedIn": is_logged_in });
         command.request("POST", "/api/account", Some(&body)).await

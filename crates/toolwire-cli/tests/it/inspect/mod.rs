@@ -3,6 +3,7 @@
 mod browser;
 #[rustfmt::skip]
 mod copied_tests;
+mod faults;
 mod interface;
 mod many_tools;
 mod records;
