@@ -181,6 +181,34 @@ impl Peer {
         Ok(command)
     }
 
+    /// Runs a program, which may use the SDK, and returns the lines that it prints.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the peer is not installed, or if the program hangs or fails.
+    pub fn run_program(self, text: &str) -> Result<Vec<String>, Problem> {
+        let mut command = Command::new(self.interpreter()?);
+        match self {
+            Self::TypeScript2 | Self::TypeScriptTasks | Self::TypeScript1 => {
+                command.args(["--input-type=module", "--eval"])
+            }
+            Self::Python => command.arg("-c"),
+        };
+        // Node.js looks for packages from this directory on.
+        command.arg(text).current_dir(peers_directory());
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        // The locale of the machine may have another encoding.
+        command.env("PYTHONUTF8", "1");
+        command.stdin(Stdio::null());
+        let ended = Script::start(command)?.wait(SCRIPT_TIMEOUT)?;
+        if ended.status.success() {
+            Ok(ended.lines)
+        } else {
+            let status = ended.status;
+            Err(ended.problem(&format!("the program ended with {status}")))
+        }
+    }
+
     const fn script(self) -> &'static str {
         match self {
             Self::TypeScript2 => "ts2_client.mjs",

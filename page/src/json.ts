@@ -61,7 +61,7 @@ export function parseNumber(text: string): Json | undefined {
 export function equal(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true;
   const [left, right] = [numberText(a), numberText(b)];
-  if (left !== undefined && right !== undefined) return Number(left) === Number(right);
+  if (left !== undefined && right !== undefined) return decimal(left) === decimal(right);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => equal(item, b[index]));
   }
@@ -70,4 +70,19 @@ export function equal(a: Json | undefined, b: Json | undefined): boolean {
     return names.length === Object.keys(b).length && names.every((name) => name in b && equal(a[name], b[name]));
   }
   return false;
+}
+
+/** Returns true for the text of a number without a fraction, such as `1.0` and `1e3`. */
+export function isInteger(text: string): boolean {
+  return !decimal(text).includes("e-");
+}
+
+/** Returns the text of a number without zeros that do not change its value: `1`, `1.0` and `10e-1` are `1e0`. */
+function decimal(text: string): string {
+  const [, sign = "", whole = "", fraction = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  if (significant === "") return "0";
+  const zeros = digits.length - significant.length;
+  return `${sign}${significant}e${BigInt(power) + BigInt(zeros - fraction.length)}`;
 }

@@ -9,6 +9,8 @@ export interface Exchange {
   /** The name of the tool or prompt, or the URI. */
   name: string;
   arguments: JsonObject;
+  /** The input schema of a tool. It names the arguments that are also headers. */
+  schema?: JsonObject;
 }
 
 export interface Snippet {
@@ -43,6 +45,9 @@ const SESSION_HEADER = "Mcp-Session-Id: $SESSION";
 
 /** What is shown instead of a command with a word that no form of `shellWord` keeps. */
 const LOST_LINE_BREAK = "# A shell removes a line break at the end of a word. Copy the call in another form.";
+
+/** What is shown instead of a request with an argument that its header cannot contain. */
+const NO_HEADER = "# A server rejects this call, because the header of an argument is text, true, false or an integer up to 2^53.";
 
 /** Returns true if a shell keeps the word. It removes line breaks at the end of what `printf` writes. */
 const isKept = (word: string) => !word.endsWith("\n");
@@ -103,7 +108,14 @@ function curl(exchange: Exchange, state: State): string {
       [`${prefix}clientInfo`]: { name: "curl", version: "1" },
       [`${prefix}clientCapabilities`]: {},
     };
-    const headers = [`MCP-Protocol-Version: ${version}`, `Mcp-Method: ${method}`, `Mcp-Name: ${headerValue(exchange.name)}`];
+    const mirrored = mirroredHeaders(exchange.schema ?? {}, exchange.arguments);
+    if (!mirrored) return NO_HEADER;
+    const headers = [
+      `MCP-Protocol-Version: ${version}`,
+      `Mcp-Method: ${method}`,
+      `Mcp-Name: ${headerValue(exchange.name)}`,
+      ...mirrored,
+    ];
     return line(headers, { jsonrpc: "2.0", id: 1, method, params: { ...paramsOf(exchange), _meta: meta } });
   }
   const initialize = line([], {
@@ -120,6 +132,36 @@ function curl(exchange: Exchange, state: State): string {
   ].join("\n");
 }
 
+/**
+ * Returns the headers of the arguments with `x-mcp-header`, or undefined if a header cannot contain its argument. The rules
+ * are those of `crates/toolwire-proto/src/param_headers`.
+ */
+function mirroredHeaders(schema: JsonObject, values: JsonObject): string[] | undefined {
+  const headers: string[] = [];
+  for (const [name, property] of Object.entries(isObject(schema.properties) ? schema.properties : {})) {
+    const value = Object.hasOwn(values, name) ? values[name] : undefined;
+    if (!isObject(property) || value === undefined || value === null) continue;
+    const header = property["x-mcp-header"];
+    if (typeof header === "string" && /^[\w!#$%&'*+.^`|~-]+$/.test(header)) {
+      const text = headerText(value);
+      if (text === undefined) return undefined;
+      headers.push(`Mcp-Param-${header}: ${headerValue(text)}`);
+    }
+    const inner = isObject(value) ? mirroredHeaders(property, value) : [];
+    if (!inner) return undefined;
+    headers.push(...inner);
+  }
+  return headers;
+}
+
+/** Returns the text of an argument in a header, or undefined if a header cannot contain it. */
+function headerText(value: Json): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean") return String(value);
+  const number = Number(numberText(value) ?? NaN);
+  return Number.isSafeInteger(number) ? String(number) : undefined;
+}
+
 /** Returns the value of a header. Text that a header cannot contain is encoded. */
 function headerValue(text: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith("=?base64?")) return text;
@@ -131,8 +173,17 @@ function headerValue(text: string): string {
 const jsonEscape = (character: string) =>
   character.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 
-/** Returns a string literal that TypeScript and Python read alike. */
-const quoted = (text: string) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, jsonEscape);
+/** Returns a character as an escape sequence of Python, which does not combine two halves of a character. */
+const pythonEscape = (character: string) =>
+  character.length === 1 ? jsonEscape(character) : `\\U${character.codePointAt(0)?.toString(16).padStart(8, "0")}`;
+
+/** Returns a string literal of TypeScript or Python, in which only the escape sequences differ. */
+const literal = (text: string, escape: (character: string) => string) =>
+  JSON.stringify(text).replace(/[\u007f-\u{10ffff}]/gu, escape);
+
+const typescriptString = (text: string) => literal(text, jsonEscape);
+
+const pythonString = (text: string) => literal(text, pythonEscape);
 
 /** Returns a string literal of Rust. */
 function rustString(text: string): string {
@@ -205,8 +256,8 @@ function typescript(exchange: Exchange, state: State): string {
   const [program, ...rest] = command ?? [];
   const transport = url ? "StreamableHTTPClientTransport" : "StdioClientTransport";
   const made = url
-    ? `new ${transport}(new URL(${quoted(url)}))`
-    : `new ${transport}({ command: ${quoted(program ?? "")}, args: [${rest.map(quoted).join(", ")}] })`;
+    ? `new ${transport}(new URL(${typescriptString(url)}))`
+    : `new ${transport}({ command: ${typescriptString(program ?? "")}, args: [${rest.map(typescriptString).join(", ")}] })`;
   const method = { tools: "callTool", prompts: "getPrompt", resources: "readResource" }[exchange.kind];
   const imports = url
     ? `import { Client, ${transport} } from "@modelcontextprotocol/client";`
@@ -216,7 +267,7 @@ function typescript(exchange: Exchange, state: State): string {
 const client = new Client({ name: "example", version: "1.0.0" });
 await client.connect(${made});
 const result = await client.${method}(${escapeHidden(format(paramsOf(exchange)), jsonEscape)});
-console.log(result);
+console.dir(result, { depth: null });
 await client.close();`;
 }
 
@@ -224,11 +275,11 @@ function python(exchange: Exchange, state: State): string {
   const { url, command } = state.target;
   const [program, ...rest] = command ?? [];
   const target = url
-    ? quoted(url)
-    : `StdioServerParameters(command=${quoted(program ?? "")}, args=[${rest.map(quoted).join(", ")}])`;
-  const name = quoted(exchange.name);
+    ? pythonString(url)
+    : `StdioServerParameters(command=${pythonString(program ?? "")}, args=[${rest.map(pythonString).join(", ")}])`;
+  const name = pythonString(exchange.name);
   // The arguments are JSON text, because Python writes true, false and null in another way.
-  const values = `json.loads(${quoted(compact(exchange.arguments))})`;
+  const values = `json.loads(${pythonString(compact(exchange.arguments))})`;
   const call = {
     tools: `client.call_tool(${name}, ${values})`,
     prompts: `client.get_prompt(${name}, ${values})`,

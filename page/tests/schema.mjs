@@ -17,6 +17,22 @@ export async function schemaChecks() {
   const nested = (depth) => (depth === 0 ? [] : [nested(depth - 1)]);
   const problemOf = (value, schema) => validate(value, schema).problem;
 
+  await check("numbers_are_compared_exactly", async () => {
+    // Old versions of Node.js cannot make such numbers. Browsers can.
+    JSON.isRawJSON ??= (value) => typeof value?.rawJSON === "string";
+    const raw = (text) => ({ rawJSON: text });
+    const problemsOf = (text, schema) => validate(raw(text), schema).violations.length;
+    const isValue = (text, expected) => problemsOf(text, { const: expected }) === 0;
+    const big = raw("12345678901234567890");
+    ensure(isValue("12345678901234567890", big) && isValue("1234567890123456789e1", big), "the same number");
+    ensure(!isValue("12345678901234567891", big), "another number");
+    for (const text of ["1.0", "10e-1", "0.1E+1", "1"]) ensure(isValue(text, 1), text);
+    for (const text of ["0.0", "-0", "0e5"]) ensure(isValue(text, 0), text);
+    for (const [text, expected] of [["1.0", 0], ["1e3", 0], ["12345678901234567890.5", 1], ["15e-1", 1]]) {
+      equal(problemsOf(text, { type: "integer" }), expected, text);
+    }
+  });
+
   await check("depth_is_limited", async () => {
     equal(resolve(chain(MAX_DEPTH), new SchemaRoot(chain(MAX_DEPTH))).type, "string", "the last definition");
     equal(problemOf("text", chain(MAX_DEPTH)), undefined);

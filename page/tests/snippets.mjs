@@ -38,6 +38,22 @@ export async function snippetChecks() {
     for (const title of ["toolwire", "curl"]) ensure(/^#[^\n]*$/.test(textOf(title, call("echo"), ofCommand)), title);
   });
 
+  await check("curl_has_the_headers_of_arguments", async () => {
+    const header = (name, type) => ({ type, "x-mcp-header": name });
+    const inner = { type: "object", properties: { flag: header("Flag", "boolean") } };
+    const schema = { type: "object", properties: { region: header("Region", "string"), count: header("Count", "integer"), inner } };
+    const headers = (values, state = OF_URL) => {
+      const text = textOf("curl", { ...call("route", values), schema }, state);
+      return [...text.matchAll(/^  -H '(Mcp-Param-[^']*)'/gm)].map(([, found]) => found);
+    };
+    equal(headers({ region: "eu", count: 3, inner: { flag: false } }), ["Mcp-Param-Region: eu", "Mcp-Param-Count: 3", "Mcp-Param-Flag: false"]);
+    equal(headers({ region: "é", count: null }), ["Mcp-Param-Region: =?base64?w6k=?="]);
+    equal(headers({ region: "eu" }, { ...OF_URL, connection: { era: "legacy" } }), []);
+    for (const values of [{ count: 1.5 }, { region: ["eu"] }, { count: 2 ** 53 }]) {
+      ensure(/^#[^\n]*$/.test(textOf("curl", { ...call("route", values), schema }, OF_URL)), JSON.stringify(values));
+    }
+  });
+
   await check("names_of_a_server_are_no_options_and_identifiers", async () => {
     for (const name of ["-H", "--config=/tmp/file", "-"]) {
       for (const state of [STATE, OF_URL]) ensure(/^#[^\n]*$/.test(textOf("toolwire", call(name), state)), name);

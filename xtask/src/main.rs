@@ -25,7 +25,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask <task>
 
   test    build the command, install the peers and the suite, run every test
-  peers   install the independent clients and servers for the interop tests
+  peers   install what the interop tests need: the independent clients and servers, and the packages of the page
   page    install the packages of the page of `toolwire inspect`, check its types and build it;
           with `--check`, compare the build with the committed one; with `--pictures`, take the pictures of its guide
   docs    build the documentation site with the reference of all crates into `target/site`;
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let root = workspace_root();
     let outcome = match arguments.as_slice() {
         ["test"] => suite::test(&root),
-        ["peers"] => peers::install(&root),
+        ["peers"] => suite::install_peers(&root),
         ["page"] => page::build(&root),
         ["page", "--check"] => page::check(&root),
         ["page", "--pictures"] => page::take_pictures(&root),

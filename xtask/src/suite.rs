@@ -208,6 +208,12 @@ fn lint_directory() -> Outcome<PathBuf> {
     Ok(target_directory()?.join("lint"))
 }
 
+/// Installs what the tests of `toolwire-interop` need: the peers, and the packages of the page, whose code they run.
+pub(crate) fn install_peers(root: &Path) -> Outcome {
+    page::install(root, &Toolchain::find()?)?;
+    peers::install(root)
+}
+
 /// Installs the packages of the peers and of the conformance suite if needed.
 fn install_packages(root: &Path, toolchain: &Toolchain) -> Outcome {
     programs::chromium()?;

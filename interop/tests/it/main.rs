@@ -10,4 +10,5 @@ mod fleet;
 mod mirror;
 mod releases;
 mod servers;
+mod snippets;
 mod tasks;

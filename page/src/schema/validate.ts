@@ -1,6 +1,6 @@
 // Checks a value against the common keywords of JSON Schema. Other keywords are not checked.
 
-import { equal, isObject, isRawNumber, numberText, type Json } from "../json";
+import { equal, isInteger, isObject, isRawNumber, numberText, type Json } from "../json";
 import { SchemaLimitError, SchemaRoot, checkDepth, type Schema } from "./limits";
 import { asArray, asObject, resolve, typesOf } from "./resolve";
 
@@ -48,7 +48,7 @@ function typeOf(value: Json | undefined): string {
 function hasType(value: Json | undefined, type: string): boolean {
   if (type === "integer") {
     const text = numberText(value);
-    return text !== undefined && Number.isInteger(Number(text));
+    return text !== undefined && isInteger(text);
   }
   return typeOf(value) === type;
 }

@@ -1,7 +1,7 @@
 // The JSON of a value. The form beside it edits the same value.
 
 import { useEffect, useId, useState } from "preact/hooks";
-import { equal, format, parse, type Json } from "../json";
+import { compact, format, parse, type Json } from "../json";
 
 function parsed(text: string): { value: Json } | { error: string } {
   try {
@@ -21,12 +21,14 @@ export function JsonEditor(props: {
   const [text, setText] = useState(() => format(props.value));
   const current = parsed(text);
   useEffect(() => {
-    // The text of the user stays while it means the same value.
-    if (!("value" in current) || !equal(current.value, props.value)) {
+    // The text of the user stays while it has the same members and the same text of each number.
+    if (!("value" in current) || compact(current.value) !== compact(props.value)) {
       setText(format(props.value));
       props.onValid(true);
     }
   }, [props.value]);
+  // An invalid text ends with the editor, and the last valid value stays.
+  useEffect(() => () => props.onValid(true), []);
   const change = (typed: string) => {
     setText(typed);
     const next = parsed(typed);
