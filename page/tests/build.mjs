@@ -1,0 +1,45 @@
+// The page of `toolwire dev` during builds.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { TOOLWIRE, accessible, check, equal, open, picture, start } from "./browser.mjs";
+
+/** Fails if the source contains `broken`. While there is a file `hold`, the build does not end. */
+const BUILD = `
+while [ -e hold ]; do sleep 0.02; done
+if grep -q broken src/tool; then echo 'error: the tool is broken' >&2; exit 1; fi
+`;
+
+export async function buildChecks(browser) {
+  const directory = mkdtempSync(join(tmpdir(), "toolwire-page-build-"));
+  const write = (name, text) => writeFileSync(join(directory, name), text);
+  mkdirSync(join(directory, "src"));
+  write("build.sh", BUILD);
+  write("src/tool", "first");
+  const words = ["dev", "--build", "sh build.sh", "--", TOOLWIRE, "demo", "--stdio"];
+  const command = await start(words, { cwd: directory });
+  const { context, page, problems } = await open(browser, command.url);
+  const previous = page.getByRole("group", { name: "Previous build" });
+
+  await check("error_of_the_previous_build_stays_during_a_build", async () => {
+    write("src/tool", "broken");
+    await page.getByRole("alert").getByText("error: the tool is broken").waitFor();
+    equal(await previous.count(), 0, "previous builds");
+    await accessible(page, "a failed build");
+    await picture(page, "dev-failed-build");
+    write("hold", "");
+    write("src/tool", "mended");
+    await page.getByRole("status").getByText("Building: sh build.sh").waitFor();
+    await previous.getByText("error: the tool is broken").waitFor();
+    equal(await page.getByRole("alert").count(), 0, "alerts");
+    await accessible(page, "a build after a failed one");
+    rmSync(join(directory, "hold"));
+    await previous.waitFor({ state: "detached" });
+  });
+
+  await check("no_violation_of_the_policy", async () => equal(problems, []));
+  await context.close();
+  command.end();
+  rmSync(directory, { recursive: true });
+}
