@@ -4,8 +4,13 @@ import { batch, computed, signal } from "@preact/signals";
 import { ApiError, get, post, readEvents, request } from "./api";
 import type { Json, JsonObject } from "./json";
 import type { CallOutcome, CallSummary, InputRequest, Item, ListKind, LogEntry, State } from "./model";
+import { plainLine } from "./plain_text";
+import { loadSavedCalls } from "./saved_calls";
 
-export type View = ListKind | "log" | "record" | "settings";
+/** The views, in the order of the navigation. */
+export const VIEWS = ["tools", "prompts", "resources", "templates", "log", "record", "settings"] as const;
+
+export type View = (typeof VIEWS)[number];
 
 export interface List {
   items: Item[];
@@ -95,12 +100,29 @@ function receiveState(next: State): void {
     inputs.value = next.inputs;
     calls.value = withCalls(next.calls);
   });
+  settleCalls(next.calls);
   const { number } = next.connection;
   if (number !== undefined && number !== loadedConnection) {
     loadedConnection = number;
     announcement.value = "connected";
-    for (const kind of LISTS) void loadList(kind);
+    loadLists();
   }
+}
+
+/** Ends the waiting for calls whose end was reported by an event that this page missed. */
+function settleCalls(known: CallSummary[]): void {
+  const newest = known.at(-1)?.id ?? 0;
+  const ended = new Set(known.filter((call) => call.state !== "running").map((call) => call.id));
+  const present = new Set(known.map((call) => call.id));
+  for (const [id, settle] of waiting) {
+    // The command has removed the outcome of a call that is older than the others.
+    if (ended.has(id) || (id < newest && !present.has(id))) settle();
+  }
+}
+
+function loadLists(): void {
+  for (const kind of LISTS) void loadList(kind);
+  void loadSavedCalls();
 }
 
 function receive(name: string, data: Json): void {
@@ -115,13 +137,13 @@ function receive(name: string, data: Json): void {
     case "resource": {
       const { uri } = value as { uri: string };
       updated.value = new Map(updated.value).set(uri, Date.now());
-      announcement.value = `${uri} changed`;
+      announcement.value = `${plainLine(uri)} changed`;
       break;
     }
     case "call": {
       const call = value as CallSummary;
       calls.value = withCalls([call]);
-      waiting.get(call.id)?.(call);
+      if (call.state !== "running") waiting.get(call.id)?.();
       break;
     }
     case "input":
@@ -131,11 +153,15 @@ function receive(name: string, data: Json): void {
     case "input_ended":
       inputs.value = inputs.value.filter((one) => one.id !== (value as { id: number }).id);
       break;
+    case "saved":
+      void loadSavedCalls();
+      break;
     case "log":
       receiveLog(value as LogEntry[]);
       break;
     case "reset":
-      void get("state").then((next) => receiveState(next as unknown as State));
+      // The state follows. Changes of lists may be missed.
+      loadLists();
       break;
   }
 }
@@ -179,9 +205,12 @@ export async function clearLog(): Promise<void> {
 export async function run(): Promise<never> {
   for (let failures = 0; ; failures++) {
     try {
+      const shown = loadedConnection;
       receiveState((await get("state")) as unknown as State);
       problem.value = undefined;
       failures = 0;
+      // Changes of lists may be missed since the last stream.
+      if (connected.value && shown === loadedConnection) loadLists();
       await readEvents(lastSeq, receive);
     } catch (error) {
       const status = error instanceof ApiError ? error.status : 0;
@@ -198,7 +227,8 @@ export async function run(): Promise<never> {
   }
 }
 
-const waiting = new Map<number, (call: CallSummary) => void>();
+/** What ends the waiting for a call, by its id. */
+const waiting = new Map<number, () => void>();
 
 /** A call that the page started. */
 export interface StartedCall {
@@ -207,11 +237,16 @@ export interface StartedCall {
 }
 
 /** Sends a request to the server. The outcome is read when the command reports the end of the call. */
-export async function startCall(method: string, params: JsonObject): Promise<StartedCall> {
-  const { id } = (await post("calls", { method, params })) as { id: number };
+export const startCall = (method: string, params: JsonObject) => start({ method, params });
+
+/** Makes a saved call again, also with its responses to input requests. */
+export const startSaved = (saved: string, responses: boolean) => start({ saved, responses });
+
+async function start(body: JsonObject): Promise<StartedCall> {
+  const { id } = (await post("calls", body)) as { id: number };
   const read = async () => (await get(`calls/${id}`)) as unknown as CallOutcome;
   const ended = new Promise<void>((resolve) => {
-    waiting.set(id, (call) => call.state !== "running" && resolve());
+    waiting.set(id, resolve);
     const known = calls.value.get(id);
     if (known && known.state !== "running") resolve();
   });

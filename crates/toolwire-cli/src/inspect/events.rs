@@ -6,7 +6,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 /// The number of events that wait for one page. A page that misses events loads everything again.
-const MAX_WAITING: usize = 1024;
+pub(super) const MAX_WAITING: usize = 1024;
 
 /// An event with its data as JSON.
 #[derive(Debug, Clone)]
