@@ -25,7 +25,7 @@ const SIZES = {
 /** The sizes and colours of the checks by era. Together, each size has both colours. */
 export const APPEARANCES = {
   modern: [["360px", "light"], ["1280px", "light"], ["1280px", "dark"], ["zoom", "light"]],
-  legacy: [["360px", "dark"], ["zoom", "dark"]],
+  legacy: [["360px", "dark"], ["1280px", "light"], ["zoom", "dark"]],
 };
 
 /** Gives the window a size and a zoom. */
@@ -89,10 +89,14 @@ export const TOOLWIRE = process.env.TOOLWIRE;
 /** The environment for snippets, in which the command under test has its name. */
 export const environment = { ...process.env, PATH: `${dirname(TOOLWIRE ?? "")}${delimiter}${process.env.PATH}` };
 
-/** Starts `toolwire inspect`. Returns its address and a function that ends it. */
-export async function inspect(...words) {
-  const child = spawn(TOOLWIRE, ["inspect", "--json", "--listen", "127.0.0.1:0", ...words], {
+/** Starts `toolwire inspect`, see `start`. */
+export const inspect = (...words) => start(["inspect", ...words]);
+
+/** Starts a command that serves a page. Returns its address and a function that ends it. */
+export async function start([name, ...words], options = {}) {
+  const child = spawn(TOOLWIRE, [name, "--json", "--listen", "127.0.0.1:0", ...words], {
     stdio: ["ignore", "pipe", "inherit"],
+    ...options,
   });
   process.on("exit", () => child.kill());
   for await (const line of createInterface({ input: child.stdout })) {
@@ -154,6 +158,11 @@ async function valueMatches(field, expected, matches) {
 
 /** Types each text into a field, and returns the shortest time until the page is laid out. The machine may be busy. */
 export async function keystroke(field, texts) {
+  return Math.min(...(await keystrokes(field, texts)));
+}
+
+/** Types each text into a field, and returns the times until the page is laid out. */
+export async function keystrokes(field, texts) {
   return field.evaluate(async (element, texts) => {
     const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
     const times = [];
@@ -165,7 +174,7 @@ export async function keystroke(field, texts) {
       document.body.getBoundingClientRect();
       times.push(performance.now() - start);
     }
-    return Math.min(...times);
+    return times;
   }, texts);
 }
 
@@ -191,13 +200,13 @@ export async function fits(page, what) {
 }
 
 /** Writes a picture for the guide, in which the element is visible, if TOOLWIRE_PICTURES names a directory. */
-export async function picture(page, name, element) {
+export async function picture(page, name, element, height = 500) {
   const directory = process.env.TOOLWIRE_PICTURES;
   // Both eras have the same checks.
-  if (!directory || scope !== "modern") return;
+  if (!directory || scope === "legacy") return;
   mkdirSync(directory, { recursive: true });
   const before = page.viewportSize();
-  if (before.width > 800) await page.setViewportSize({ width: 800, height: 500 });
+  if (before.width > 800) await page.setViewportSize({ width: 800, height });
   await element?.scrollIntoViewIfNeeded();
   await page.screenshot({ path: join(directory, `${name}.png`) });
   await page.setViewportSize(before);

@@ -8,6 +8,7 @@ export async function demo(browser, url, era) {
   const { context, page, problems } = await open(browser, url);
   const outcome = page.getByRole("region", { name: "Result", exact: true });
   const inputs = page.getByRole("complementary");
+  const json = page.getByLabel("Arguments as JSON");
   /** Returns the number of the connection, or undefined while there is none. */
   const connection = () =>
     page.evaluate(async () => {
@@ -30,12 +31,33 @@ export async function demo(browser, url, era) {
   await check("form_and_json_edit_one_value", async () => {
     await select(page, "add", "add");
     await page.getByLabel("a (required)").fill("2");
-    await containsValue(page.getByLabel("Arguments as JSON"), '"a":2');
-    await page.getByLabel("Arguments as JSON").fill('{"a": 12345678901234567890, "b": 3, "kept": [1.0]}');
+    await containsValue(json, '"a":2');
+    await json.fill('{"a": 12345678901234567890, "b": 3, "kept": [1.0]}');
     await hasValue(page.getByLabel("a (required)"), "12345678901234567890");
     await page.getByLabel("b (required)").fill("4");
-    await hasValue(page.getByLabel("Arguments as JSON"), '{"a":12345678901234567890,"b":4,"kept":[1.0]}');
-    await page.getByLabel("Arguments as JSON").fill('{"a": 40, "b": 2}');
+    await hasValue(json, '{"a":12345678901234567890,"b":4,"kept":[1.0]}');
+    // Numbers that JavaScript cannot tell apart are different values.
+    await page.getByLabel("a (required)").fill("12345678901234567891");
+    await containsValue(json, '"a":12345678901234567891,');
+    await json.fill('{"a": 1.0, "b": 4}');
+    await page.getByLabel("a (required)").fill("1");
+    await hasValue(json, '{"a":1,"b":4}');
+    await json.fill('{"a": 40, "b": 2}');
+    await hasValue(page.getByLabel("b (required)"), "2");
+  });
+
+  await check("invalid_json_is_dropped_with_its_editor", async () => {
+    const callButton = page.getByRole("button", { name: "Call", exact: true });
+    for (const leave of ["Form", "Reset"]) {
+      await json.fill("{");
+      await page.getByText("The JSON is invalid.").waitFor();
+      ensure(await callButton.isDisabled(), "an invalid value can be sent");
+      await page.getByRole("button", { name: leave, exact: true }).click();
+      await page.getByText("Enter in a field, or Ctrl+Enter").waitFor();
+      ensure(await callButton.isEnabled(), `no call after ${leave}`);
+      await page.getByRole("button", { name: "Both", exact: true }).click();
+    }
+    await json.fill('{"a": 40, "b": 2}');
     await hasValue(page.getByLabel("b (required)"), "2");
   });
 
@@ -43,7 +65,9 @@ export async function demo(browser, url, era) {
     await page.getByLabel("b (required)").press("Enter");
     await outcome.getByText("matches the output schema").waitFor();
     ensure((await outcome.innerText()).includes("42"), "no sum");
-    await picture(page, "inspect-tool");
+    await page.getByRole("button", { name: "Form", exact: true }).click();
+    await picture(page, "inspect-tool", outcome, 830);
+    await page.getByRole("button", { name: "Both", exact: true }).click();
   });
 
   await check("tool_error_is_shown", async () => {
@@ -87,6 +111,30 @@ export async function demo(browser, url, era) {
     await inputs.getByRole("button", { name: "Accept" }).click();
     await outcome.getByText(/is accepted: 3 nights in Oslo/).waitFor();
     equal(await outcome.getByRole("list", { name: "Input requests of this call" }).getByRole("listitem").count(), 3);
+  });
+
+  await check("call_is_saved_and_made_again", async () => {
+    const saved = page.getByRole("group", { name: "Saved call oslo" });
+    await page.getByLabel("Name of the saved call").fill("oslo");
+    await page.getByRole("button", { name: "Save the last call" }).click();
+    await saved.waitFor();
+    // The command stores it, not the page.
+    await page.reload();
+    await page.getByRole("status").filter({ hasText: /^connected$/ }).first().waitFor();
+    await select(page, "trip", "trip");
+    await saved.getByRole("button", { name: "Call with its 3 responses" }).click();
+    // The third form has another message than before, so it is for the user.
+    await inputs.getByText(/3 nights in Oslo .*Do you agree/).waitFor();
+    await inputs.getByRole("checkbox").check();
+    await inputs.getByRole("button", { name: "Accept" }).click();
+    await outcome.getByText(/is accepted: 3 nights in Oslo/).waitFor();
+    await accessible(page, "saved calls");
+    await saved.getByRole("button", { name: "Call again" }).click();
+    await inputs.getByText("Where to?").waitFor();
+    await inputs.getByRole("button", { name: "Cancel" }).click();
+    await outcome.waitFor();
+    await saved.getByRole("button", { name: "Delete" }).click();
+    await saved.waitFor({ state: "detached" });
   });
 
   await check("url_and_sampling_requests", async () => {
@@ -183,6 +231,12 @@ export async function demo(browser, url, era) {
 
   await check("palette_finds_items_by_keyboard", async () => {
     await page.keyboard.press("Control+k");
+    for (const view of ["Tools", "Log", "Record", "Settings"]) {
+      await page.getByRole("combobox").fill(`view ${view.toLowerCase()}`);
+      await page.getByRole("option", { name: new RegExp(`view ${view}`, "i") }).first().waitFor();
+    }
+    await accessible(page, "the palette");
+    await page.getByRole("combobox").fill("");
     await page.getByRole("combobox").pressSequentially("tool echo");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "echo" }).waitFor();
@@ -225,6 +279,11 @@ export async function demo(browser, url, era) {
           await accessible(page, `the list of ${view} at ${size} ${colours}`);
         }
       }
+      if (size !== "1280px" || colours !== "dark") return;
+      await show(page, "Tools");
+      await select(page, "add", "add");
+      await page.getByRole("button", { name: "Form", exact: true }).click();
+      await picture(page, "inspect-dark", outcome, 830);
     });
   }
 

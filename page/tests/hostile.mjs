@@ -1,12 +1,14 @@
 // The page with a server whose schemas and results try to stop it.
 
 import { fileURLToPath } from "node:url";
-import { accessible, check, ensure, equal, hasValue, inspect, open, select } from "./browser.mjs";
+import { accessible, check, ensure, equal, hasValue, open, select, start } from "./browser.mjs";
 
 const SERVER = fileURLToPath(new URL("hostile_server.mjs", import.meta.url));
 
 export async function hostile(browser) {
-  const command = await inspect("--era", "legacy", "--", process.execPath, SERVER);
+  // Nothing listens there, but requests belong to a trace.
+  const env = { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" };
+  const command = await start(["inspect", "--era", "legacy", "--", process.execPath, SERVER], { env });
   const { context, page, problems } = await open(browser, command.url);
   const outcome = page.getByRole("region", { name: "Result", exact: true });
   const json = page.getByLabel("Arguments as JSON");
@@ -47,6 +49,39 @@ export async function hostile(browser) {
     ensure(!/[\u202e\u001b]/.test(await inputs.innerText()), "a control character is shown");
     await inputs.getByRole("button", { name: "Decline" }).click();
     await outcome.getByText(/decline/).first().waitFor();
+  });
+
+  await check("image_is_shown_and_sound_is_played", async () => {
+    await select(page, "media", "media");
+    await page.getByRole("button", { name: "Call", exact: true }).click();
+    const image = outcome.getByRole("img", { name: "Image of the server, image/png" });
+    await image.waitFor();
+    equal(await image.evaluate(async (one) => (await one.decode(), [one.naturalWidth, one.naturalHeight])), [1, 1]);
+    const sound = outcome.getByLabel("Sound of the server, audio/wav");
+    ensure(await sound.evaluate((one) => one.controls && one.paused), "no control");
+    await sound.evaluate(async (one) => {
+      one.muted = true;
+      const ended = new Promise((resolve) => one.addEventListener("ended", resolve));
+      await one.play();
+      await ended;
+    });
+    await accessible(page, "an image and a sound");
+  });
+
+  await check("trace_id_is_copied", async () => {
+    await outcome.getByRole("button", { name: "Copy trace id" }).click();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    ensure(/^[0-9a-f]{32}$/.test(copied) && (await outcome.innerText()).includes(copied), copied);
+  });
+
+  await check("failed_connection_is_shown_and_opened_again", async () => {
+    await select(page, "exit", "exit");
+    await page.getByRole("button", { name: "Call", exact: true }).click();
+    await page.getByRole("alert").getByRole("button", { name: "Connect again" }).waitFor();
+    await page.getByText("There is no connection.").waitFor();
+    await accessible(page, "a failed connection");
+    await page.getByRole("alert").getByRole("button", { name: "Connect again" }).click();
+    await page.getByRole("status").filter({ hasText: /^connected$/ }).first().waitFor();
   });
 
   await check("no_violation_of_the_policy", async () => equal(problems, []));

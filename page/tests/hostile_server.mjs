@@ -21,6 +21,30 @@ const TOOLS = [
   { name: "bad_pointer", inputSchema: { type: "object", properties: { a: { $ref: "#/$defs/%" } }, required: ["a"] } },
   { name: "bad_result", inputSchema: { type: "object" } },
   { name: "ask", inputSchema: { type: "object" } },
+  { name: "media", inputSchema: { type: "object" } },
+  { name: "exit", inputSchema: { type: "object" } },
+];
+
+/** An image of one pixel. */
+const IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** Returns 50 ms of silence: WAV with one channel, 8000 samples per second, and one byte per sample. */
+function silence() {
+  const samples = 400;
+  const sound = Buffer.alloc(44 + samples, 0x80);
+  sound.write("RIFF", 0);
+  sound.writeUInt32LE(36 + samples, 4);
+  sound.write("WAVEfmt ", 8);
+  [16, 8000, 8000].forEach((value, index) => sound.writeUInt32LE(value, [16, 24, 28][index]));
+  [1, 1, 1, 8].forEach((value, index) => sound.writeUInt16LE(value, [20, 22, 32, 34][index]));
+  sound.write("data", 36);
+  sound.writeUInt32LE(samples, 40);
+  return sound.toString("base64");
+}
+
+const MEDIA = [
+  { type: "image", mimeType: "image/png", data: IMAGE },
+  { type: "audio", mimeType: "audio/wav", data: silence() },
 ];
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
@@ -29,6 +53,8 @@ const METHODS = {
   initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "hostile", version: "1" } }),
   "tools/list": () => ({ tools: TOOLS }),
   "tools/call": ({ name, arguments: values }) => {
+    if (name === "exit") process.exit();
+    if (name === "media") return { content: MEDIA };
     if (name !== "bad_result") return { content: [{ type: "text", text: JSON.stringify(values) }] };
     return { content: [{ type: "resource", resource: { uri: "a:b", mimeType: NO_TEXT, text: "" } }] };
   },

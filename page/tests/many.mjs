@@ -1,17 +1,13 @@
 // The page with a server of 1,000 tools and hostile text, over HTTP.
 
 import { execFileSync } from "node:child_process";
-import { check, ensure, environment, equal, hasValue, keystroke, open, select, show } from "./browser.mjs";
+import { accessible, check, containsValue, ensure, environment, equal, hasValue, keystroke, open, select, show } from "./browser.mjs";
 
 export async function many(browser, url) {
   const { context, page, problems } = await open(browser, url);
   const outcome = page.getByRole("region", { name: "Result", exact: true });
 
-  await check("only_visible_rows_are_laid_out", async () => {
-    await page.getByText(/^10\d\d of 10\d\d tools/).waitFor();
-    ensure((await page.getByRole("option").count()) < 60, "too many rows");
-  });
-
+  await rowsAreWindowed(page);
   await check("filter_of_many_tools_is_as_fast_as_of_few", async () => {
     const many = await keystroke(page.getByRole("searchbox").first(), ["tool 9", "tool 99", "tool 5", "", "number 77"]);
     await page.getByText(/^\d+ of 10\d\d tools/).waitFor();
@@ -32,17 +28,56 @@ export async function many(browser, url) {
     equal(await page.getByRole("option", { selected: true }).getAttribute("aria-posinset"), "1");
   });
 
-  await check("cyclic_nullable_union_is_a_form", async () => {
-    await select(page, "tree", "tree");
-    await page.getByLabel("root (required)", { exact: false }).first().selectOption({ label: "node" });
-    await page.getByRole("button", { name: "Add left" }).click();
-    await page.getByLabel("left", { exact: true }).selectOption({ label: "node" });
-    await page.getByLabel("value (required)").nth(1).fill("7");
-    await page.getByRole("button", { name: "Add item to tags" }).first().click();
-    await page.getByRole("textbox", { name: "tags 1" }).first().fill("a");
-    await hasValue(page.getByLabel("Arguments as JSON"), '{"root":{"value":0,"tags":["a"],"left":{"value":7,"tags":[]}}}');
+  await cyclicUnionIsAForm(page, outcome);
+
+  await check("items_are_moved_and_every_kind_of_field_is_edited", async () => {
+    await select(page, "fields", "fields");
+    const json = page.getByLabel("Arguments as JSON");
+    const press = (name) => page.getByRole("button", { name, exact: true }).click();
+    const colours = (...names) => containsValue(json, `"colours":${JSON.stringify(names)}`);
+    await colours("red", "green", "blue");
+    ensure(await page.getByRole("button", { name: "Move colours 1 up" }).isDisabled(), "the first item can be moved up");
+    ensure(await page.getByRole("button", { name: "Move colours 3 down" }).isDisabled(), "the last item can be moved down");
+    await press("Move colours 1 down");
+    await colours("green", "red", "blue");
+    await press("Move colours 3 up");
+    await colours("green", "blue", "red");
+    await press("Remove colours 1");
+    await colours("blue", "red");
+    await page.getByLabel("colours 2", { exact: true }).selectOption({ label: "green" });
+    await colours("blue", "green");
+    await press("Add item to colours");
+    await colours("blue", "green", "red");
+
+    const count = page.getByLabel("count (required)");
+    await page.getByText("integer, 1 to 5").waitFor();
+    const faults = page.getByRole("list", { name: "Problems of the arguments" });
+    const isFault = (text) => faults.getByText(text).waitFor();
+    for (const [typed, fault] of [["6", "is greater than 5"], ["0", "is less than 1"], ["1.5", "is number, not integer"]]) {
+      await count.fill(typed);
+      await isFault(fault);
+    }
+    await count.fill("5");
+    await page.getByLabel("day (required)").fill("2026-11-16");
+    equal(await page.getByLabel("day (required)").getAttribute("type"), "date");
+    await press("Add mail");
+    const mail = page.getByLabel("mail", { exact: true });
+    equal(await mail.getAttribute("type"), "email");
+    await mail.fill("a@example.com");
+    await page.getByLabel("city (required)").fill("X");
+    await isFault("is shorter than 2");
+    await page.getByLabel("city (required)").fill("Oslo");
+    await faults.waitFor({ state: "detached" });
+    await press("Add code");
+    await page.getByLabel("code", { exact: true }).fill("0150");
+    await press("Remove code");
+    await press("Add urgent");
+    await page.getByLabel("urgent", { exact: true }).check();
+    const expected = { colours: ["blue", "green", "red"], count: 5, day: "2026-11-16", address: { city: "Oslo" }, mail: "a@example.com", urgent: true };
+    await hasValue(json, JSON.stringify(expected));
+    await accessible(page, "a form with every kind of field");
     await page.getByRole("button", { name: "Call", exact: true }).click();
-    await outcome.getByText(/"value":7/).first().waitFor();
+    await outcome.getByText(/"city":"Oslo"/).first().waitFor();
   });
 
   await check("hostile_text_is_shown_as_text", async () => {
@@ -125,6 +160,8 @@ export async function many(browser, url) {
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await page.getByText(/ of 1000000/).first().waitFor();
     await show(page, "Settings");
+    await page.getByText("There is no login for this server.").waitFor();
+    await accessible(page, "Settings of a server with a URL");
     await page.getByRole("button", { name: "Drop open streams" }).click();
     await show(page, "Log");
     await page.getByRole("searchbox", { name: "Filter the log" }).fill("kind:note dropping");
@@ -136,4 +173,35 @@ export async function many(browser, url) {
 
   await check("no_violation_of_the_policy", async () => equal(problems, []));
   await context.close();
+}
+
+/** The same server in the legacy era. */
+export async function manyLegacy(browser, url) {
+  const { context, page, problems } = await open(browser, url);
+  await rowsAreWindowed(page);
+  await cyclicUnionIsAForm(page, page.getByRole("region", { name: "Result", exact: true }));
+  await check("no_violation_of_the_policy", async () => equal(problems, []));
+  await context.close();
+}
+
+async function rowsAreWindowed(page) {
+  await check("only_visible_rows_are_laid_out", async () => {
+    await page.getByText(/^10\d\d of 10\d\d tools/).waitFor();
+    ensure((await page.getByRole("option").count()) < 60, "too many rows");
+  });
+}
+
+async function cyclicUnionIsAForm(page, outcome) {
+  await check("cyclic_nullable_union_is_a_form", async () => {
+    await select(page, "tree", "tree");
+    await page.getByLabel("root (required)", { exact: false }).first().selectOption({ label: "node" });
+    await page.getByRole("button", { name: "Add left" }).click();
+    await page.getByLabel("left", { exact: true }).selectOption({ label: "node" });
+    await page.getByLabel("value (required)").nth(1).fill("7");
+    await page.getByRole("button", { name: "Add item to tags" }).first().click();
+    await page.getByRole("textbox", { name: "tags 1" }).first().fill("a");
+    await hasValue(page.getByLabel("Arguments as JSON"), '{"root":{"value":0,"tags":["a"],"left":{"value":7,"tags":[]}}}');
+    await page.getByRole("button", { name: "Call", exact: true }).click();
+    await outcome.getByText(/"value":7/).first().waitFor();
+  });
 }

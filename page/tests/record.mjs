@@ -3,7 +3,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { check, ensure, equal, inspect, open, picture, select, show } from "./browser.mjs";
+import { accessible, check, ensure, equal, inspect, open, picture, select, show } from "./browser.mjs";
 
 export async function recordChecks(browser, page) {
   const directory = mkdtempSync(join(tmpdir(), "toolwire-page-"));
@@ -70,6 +70,9 @@ export async function recordChecks(browser, page) {
     await other.getByText(/^[1-9]\d* of/).waitFor();
     await show(other, "Record");
     await other.getByText("This page shows the record").waitFor();
+    await accessible(other, "an opened record");
+    await show(other, "Settings");
+    await accessible(other, "Settings of a record");
     equal(problems, []);
     await context.close();
     opened.end();

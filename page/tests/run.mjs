@@ -1,22 +1,27 @@
 // Runs all checks in one browser: `node run.mjs '{"modern": ADDRESS, "legacy": ADDRESS, …}'`. The keys are those of PAGES.
 
 import { inScope, launch } from "./browser.mjs";
+import { buildChecks } from "./build.mjs";
 import { demo } from "./demo.mjs";
 import { foreign } from "./foreign.mjs";
 import { hostile } from "./hostile.mjs";
 import { logChecks } from "./log.mjs";
-import { many } from "./many.mjs";
+import { many, manyLegacy } from "./many.mjs";
 import { schemaChecks } from "./schema.mjs";
 import { snippetChecks } from "./snippets.mjs";
+import { storeChecks } from "./store.mjs";
 
 const PAGES = {
   schema: schemaChecks,
   snippets: snippetChecks,
+  store: storeChecks,
   modern: demo,
   legacy: demo,
   many,
+  many_legacy: manyLegacy,
   hostile,
   foreign,
+  build: buildChecks,
   log: logChecks,
 };
 

@@ -27,7 +27,8 @@ const USAGE: &str = "usage: cargo xtask <task>
   test    build the command, install the peers and the suite, run every test
   peers   install what the interop tests need: the independent clients and servers, and the packages of the page
   page    install the packages of the page of `toolwire inspect`, check its types and build it;
-          with `--check`, compare the build with the committed one; with `--pictures`, take the pictures of its guide
+          with `--check`, compare the build and its pictures with the committed ones; with `--pictures`, take the pictures
+          of its guide; with `--times`, measure the start of the command and the page
   docs    build the documentation site with the reference of all crates into `target/site`;
           with `--check`, build it without the reference, check its links and open it in a browser
   docs links
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         ["page"] => page::build(&root),
         ["page", "--check"] => page::check(&root),
         ["page", "--pictures"] => page::take_pictures(&root),
+        ["page", "--times"] => page::measure_times(&root),
         ["docs"] => docs::build(&root),
         ["docs", "--check"] => {
             peers::Toolchain::find().and_then(|found| docs::check(&root, &found))

@@ -27,7 +27,22 @@ pub(crate) fn take_pictures(root: &Path) -> Outcome {
         .current_dir(root)
         .args(["test", "--package", "toolwire-cli", "--all-features"])
         .args(["--test", "it", "inspect::browser"])
-        .env("TOOLWIRE_PICTURES", directory(root).join("pictures")))
+        .env("TOOLWIRE_PICTURES", directory(root).join("pictures")))?;
+    run(&mut node(root, &[PICTURE_DIGEST, "--write"]))
+}
+
+/// Builds the command as it is released, and prints how long its start and the page take.
+pub(crate) fn measure_times(root: &Path) -> Outcome {
+    install(root, &Toolchain::find()?)?;
+    run(Command::new(env!("CARGO")).current_dir(root).args([
+        "build",
+        "--release",
+        "--package",
+        "toolwire-cli",
+    ]))?;
+    let name = format!("toolwire{}", std::env::consts::EXE_SUFFIX);
+    let program = root.join("target/release").join(name);
+    run(node(root, &["tests/times.mjs"]).env("TOOLWIRE", program))
 }
 
 /// Installs the packages that the build and the tests of the page need.

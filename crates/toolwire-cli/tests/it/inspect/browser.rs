@@ -11,17 +11,20 @@ use tokio::process::Command;
 
 use super::many_tools::many_tools;
 use super::{DEMO, InspectCommand};
+use crate::client::TempDirectory;
 use crate::client::small_server::SmallServer;
 use crate::process::within;
 
 /// The checks of `demo.mjs` in both eras.
-const DEMO_CHECKS: [&str; 19] = [
+const DEMO_CHECKS: [&str; 21] = [
     "secret_leaves_the_address",
     "form_and_json_edit_one_value",
+    "invalid_json_is_dropped_with_its_editor",
     "call_shows_structured_content",
     "tool_error_is_shown",
     "progress_and_cancel",
     "input_requests_get_responses",
+    "call_is_saved_and_made_again",
     "url_and_sampling_requests",
     "prompt_with_completion",
     "resource_read_and_subscription",
@@ -46,17 +49,22 @@ const MODERN_CHECKS: [&str; 4] = [
 ];
 
 /// The sizes and colours of `demo.mjs` in the legacy era.
-const LEGACY_CHECKS: [&str; 2] = ["accessible_360px_dark", "accessible_zoom_dark"];
+const LEGACY_CHECKS: [&str; 3] = [
+    "accessible_360px_dark",
+    "accessible_1280px_light",
+    "accessible_zoom_dark",
+];
 
 /// The last check of `demo.mjs`.
 const LAST_CHECK: [&str; 1] = ["no_violation_of_the_policy"];
 
 /// The checks of `many.mjs`.
-const MANY_CHECKS: [&str; 10] = [
+const MANY_CHECKS: [&str; 11] = [
     "only_visible_rows_are_laid_out",
     "filter_of_many_tools_is_as_fast_as_of_few",
     "list_is_used_with_the_keyboard",
     "cyclic_nullable_union_is_a_form",
+    "items_are_moved_and_every_kind_of_field_is_edited",
     "hostile_text_is_shown_as_text",
     "large_result_is_folded",
     "hostile_text_is_text_in_every_view",
@@ -65,28 +73,48 @@ const MANY_CHECKS: [&str; 10] = [
     "no_violation_of_the_policy",
 ];
 
+/// The checks of `many.mjs` in the legacy era. The page gets the lists and schemas in the same form.
+const MANY_LEGACY_CHECKS: [&str; 3] = [
+    "only_visible_rows_are_laid_out",
+    "cyclic_nullable_union_is_a_form",
+    "no_violation_of_the_policy",
+];
+
 /// The checks of `snippets.mjs`.
-const SNIPPET_CHECKS: [&str; 4] = [
+const SNIPPET_CHECKS: [&str; 5] = [
     "shell_reads_every_word_as_it_was",
+    "curl_has_the_headers_of_arguments",
     "names_of_a_server_are_no_options_and_identifiers",
     "rust_tests_are_those_that_are_compiled",
     "typescript_and_python_are_parsed",
 ];
 
 /// The checks of `schema.mjs`.
-const SCHEMA_CHECKS: [&str; 4] = [
+const SCHEMA_CHECKS: [&str; 5] = [
+    "numbers_are_compared_exactly",
     "depth_is_limited",
     "steps_are_limited",
     "endless_schemas_end",
     "invalid_references_are_no_constraint",
 ];
 
+/// The checks of `store.mjs`.
+const STORE_CHECKS: [&str; 4] = [
+    "missed_end_of_a_call_is_in_the_next_state",
+    "end_of_a_call_between_two_streams_is_noticed",
+    "call_without_a_stored_outcome_ends",
+    "announced_names_are_plain_lines",
+];
+
 /// The checks of `hostile.mjs`.
-const HOSTILE_CHECKS: [&str; 5] = [
+const HOSTILE_CHECKS: [&str; 8] = [
     "endless_schema_is_edited_as_json",
     "invalid_pointer_is_no_constraint",
     "failing_part_leaves_the_rest_of_the_page",
     "names_in_an_input_request_are_plain_lines",
+    "image_is_shown_and_sound_is_played",
+    "trace_id_is_copied",
+    "failed_connection_is_shown_and_opened_again",
     "no_violation_of_the_policy",
 ];
 
@@ -98,19 +126,33 @@ const FOREIGN_CHECKS: [&str; 4] = [
     "other_name_of_this_machine_reaches_nothing",
 ];
 
+/// The checks of `build.mjs`.
+const BUILD_CHECKS: [&str; 2] = [
+    "error_of_the_previous_build_stays_during_a_build",
+    "no_violation_of_the_policy",
+];
+
 /// The checks of `log.mjs`.
-const LOG_CHECKS: [&str; 1] = ["log_of_100000_entries_is_as_fast_as_of_1000"];
+const LOG_CHECKS: [&str; 3] = [
+    "words_are_found_in_whole_entries",
+    "failed_search_is_shown",
+    "log_of_100000_entries_is_as_fast_as_of_1000",
+];
 
 /// One test, so that the checks share one browser.
 #[tokio::test]
 async fn page_passes_all_checks() {
+    let directory = TempDirectory::new("inspect-browser");
     let demo = async |era: &str| {
-        let arguments = [&["--era", era][..], &DEMO].concat();
+        let calls = directory.0.join(format!("{era}.json"));
+        let calls = calls.display().to_string();
+        let arguments = [&["--era", era, "--calls", &calls][..], &DEMO].concat();
         InspectCommand::start(&arguments).await
     };
     let server = SmallServer::start(many_tools()).await;
     let (modern, legacy) = (demo("modern").await, demo("legacy").await);
     let many = InspectCommand::start(&[server.url()]).await;
+    let many_legacy = InspectCommand::start(&["--era", "legacy", server.url()]).await;
     let foreign = InspectCommand::start(&DEMO).await;
     let modern_checks = [&DEMO_CHECKS[..], &MODERN_CHECKS, &LAST_CHECK].concat();
     let legacy_checks = [&DEMO_CHECKS[..], &LEGACY_CHECKS, &LAST_CHECK].concat();
@@ -118,11 +160,14 @@ async fn page_passes_all_checks() {
         ("modern", modern.url.as_str(), &modern_checks[..]),
         ("legacy", &legacy.url, &legacy_checks),
         ("many", &many.url, &MANY_CHECKS),
+        ("many_legacy", &many_legacy.url, &MANY_LEGACY_CHECKS),
         ("foreign", &foreign.url, &FOREIGN_CHECKS),
         // These checks need no command, or start their own ones.
         ("schema", "", &SCHEMA_CHECKS),
         ("snippets", "", &SNIPPET_CHECKS),
+        ("store", "", &STORE_CHECKS),
         ("hostile", "", &HOSTILE_CHECKS),
+        ("build", "", &BUILD_CHECKS),
         ("log", "", &LOG_CHECKS),
     ];
     let expected = pages.iter().flat_map(|(page, _, checks)| {

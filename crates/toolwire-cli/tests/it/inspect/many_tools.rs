@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolwire::{
     CallToolResult, Elicit, RawJson, RequestContext, ResourceHandler, Server, Tool, ToolError,
     ToolHandler, prompt, resource_template,
@@ -43,6 +43,10 @@ pub(super) fn many_tools() -> Server {
         Tool::new("tree", tree),
         |_: RequestContext, arguments: RawJson| async move { arguments.to_string() },
     );
+    let fields = ToolHandler::raw(
+        Tool::new("fields", fields()),
+        |_: RequestContext, arguments: RawJson| async move { arguments.to_string() },
+    );
     let hostile = Tool::new("hostile", json!({"type": "object"})).with_description(HOSTILE);
     let hostile = ToolHandler::raw(hostile, |_: RequestContext, _: RawJson| async move {
         let link = json!({"type": "resource_link", "uri": "javascript:alert(1)", "name": HOSTILE});
@@ -73,6 +77,7 @@ pub(super) fn many_tools() -> Server {
     });
     let server = server
         .tool(tree)
+        .tool(fields)
         .tool(hostile)
         .tool(large)
         .tool(noisy)
@@ -87,6 +92,31 @@ pub(super) fn many_tools() -> Server {
         .resource(page)
         .resource_template(hostile_page)
         .prompt(hostile_prompt)
+}
+
+/// A schema with every kind of field: items that are choices, a number with bounds, formats, and a nested object.
+fn fields() -> Value {
+    let address = json!({
+        "type": "object",
+        "properties": {"city": {"type": "string", "minLength": 2}, "code": {"type": "string"}},
+        "required": ["city"],
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "colours": {
+                "type": "array",
+                "items": {"enum": ["red", "green", "blue"]},
+                "default": ["red", "green", "blue"],
+            },
+            "count": {"type": "integer", "minimum": 1, "maximum": 5},
+            "day": {"type": "string", "format": "date"},
+            "mail": {"type": "string", "format": "email"},
+            "address": address,
+            "urgent": {"type": "boolean"},
+        },
+        "required": ["colours", "count", "day", "address"],
+    })
 }
 
 /// The form of an input request.

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use super::{DEMO, InspectCommand};
 use crate::client::TempDirectory;
 use crate::client::small_server::SmallServer;
+#[cfg(unix)]
+use crate::record::{RecordFile, against, check_same};
 
 #[tokio::test]
 async fn record_of_the_page_contains_headers_but_no_secrets() {
@@ -25,6 +27,15 @@ async fn record_of_the_page_contains_headers_but_no_secrets() {
     command.request("POST", "/api/calls", Some(&call)).await;
     command.set_recording(false).await;
     let text = command.record().await;
+    #[cfg(unix)]
+    {
+        let record = RecordFile::with_text("inspect-page", &text);
+        let report = against(&record, &[server.url()], &["--yes", "--json"]).await;
+        let report = report.json();
+        // The call has a redacted argument, so it is not sent.
+        let counts = (&report["different"], &report["skipped"]);
+        assert_eq!(counts, (&json!(0), &json!(1)), "{report}");
+    }
     for part in ["\"mcplog\"", "\"kind\":\"http\"", "tools/call"] {
         assert!(text.contains(part), "no {part} in {text}");
     }
@@ -64,6 +75,13 @@ async fn record_option_records_every_connection() {
     assert_eq!(text.matches("tools/call").count(), 2, "{text}");
     assert_eq!(connection_of("first"), 1);
     assert_eq!(connection_of("second"), 2);
+    // Both connections replay, each in its era.
+    #[cfg(unix)]
+    {
+        drop(command);
+        let record = RecordFile::with_text("inspect-eras", &text);
+        check_same(&record, &DEMO, "two eras").await;
+    }
 }
 
 #[tokio::test]

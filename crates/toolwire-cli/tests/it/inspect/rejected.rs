@@ -3,11 +3,80 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{DEMO, InspectCommand};
+use super::{DEMO, InspectCommand, RawResponse};
 use crate::client::TempDirectory;
 use crate::process::{toolwire, within};
+
+/// The headers of every response. The files of the page have their own `cache-control`.
+const PROTECTION: [&str; 5] = [
+    "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+         connect-src 'self'; img-src 'self' data: blob:; media-src blob:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options: nosniff",
+    "referrer-policy: no-referrer",
+    "cross-origin-opener-policy: same-origin",
+    "cross-origin-resource-policy: same-origin",
+];
+
+#[track_caller]
+fn assert_protected(response: &RawResponse) {
+    for header in PROTECTION {
+        let status = response.status;
+        assert!(response.headers.contains(header), "{status}: {header}");
+    }
+    assert!(!response.headers.contains("access-control"), "{response:?}");
+}
+
+#[tokio::test]
+async fn every_response_has_the_headers_that_protect_it() {
+    let command = InspectCommand::start(&DEMO).await;
+    let token = format!("Authorization: Bearer {}", command.token);
+    let check = async |method: &str, path: &str, headers: &[&str], expected: u16| {
+        let response = command.send(method, path, headers, None).await;
+        assert_eq!(response.status, expected, "{method} {path}");
+        assert_protected(&response);
+        response
+    };
+    let page = check("GET", "/", &[], 200).await;
+    check("HEAD", "/page.js", &[], 200).await;
+    let tag = page
+        .headers
+        .lines()
+        .find_map(|line| line.strip_prefix("etag: "));
+    let cached = format!("If-None-Match: {}", tag.expect("an entity tag"));
+    check("GET", "/", &[&cached], 304).await;
+    check("GET", "/other", &[], 404).await;
+    check("POST", "/", &[], 404).await;
+    check("GET", "/api/other", &[&token], 404).await;
+    check("GET", "/api/state", &[], 401).await;
+    check("GET", "/api/state", &[&token, "Origin: null"], 403).await;
+    check("GET", "/", &["Host: attacker.example"], 403).await;
+    check("POST", "/api/reconnect", &[&token], 204).await;
+    // A download.
+    command.set_recording(true).await;
+    check("GET", "/api/record", &[&token], 200).await;
+    // The stream of events does not end.
+    let mut stream = TcpStream::connect(command.authority())
+        .await
+        .expect("a connection");
+    let host = format!("Host: {}", command.authority());
+    let request = format!("GET /api/events HTTP/1.1\r\n{host}\r\n{token}\r\n\r\n");
+    within(stream.write_all(request.as_bytes()))
+        .await
+        .expect("the command reads");
+    let mut received = Vec::new();
+    while !received.windows(4).any(|part| part == b"\r\n\r\n") {
+        let read = within(stream.read_buf(&mut received)).await;
+        assert!(read.expect("a response") > 0, "the response ended early");
+    }
+    let response = RawResponse::read(&received);
+    assert_eq!(response.status, 200);
+    assert!(response.headers.contains("content-type: text/event-stream"));
+    assert_protected(&response);
+}
 
 #[tokio::test]
 async fn requests_of_other_hosts_origins_and_users_are_rejected() {
@@ -20,20 +89,8 @@ async fn requests_of_other_hosts_origins_and_users_are_rejected() {
         assert_eq!(response.status, expected, "{headers:?}");
         let is_readable = response.body.windows(6).any(|part| part == b"target");
         assert_eq!(is_readable, expected == 200, "{headers:?}");
-        assert!(!response.headers.contains("access-control"), "{headers:?}");
-        let policy = "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; \
-             connect-src 'self'; img-src 'self' data: blob:; media-src blob:; base-uri 'none'; \
-             form-action 'none'; frame-ancestors 'none'";
-        for header in [
-            policy,
-            "x-content-type-options: nosniff",
-            "referrer-policy: no-referrer",
-            "cache-control: no-store",
-            "cross-origin-opener-policy: same-origin",
-            "cross-origin-resource-policy: same-origin",
-        ] {
-            assert!(response.headers.contains(header), "{header}");
-        }
+        assert_protected(&response);
+        assert!(response.headers.contains("cache-control: no-store"));
     };
     check(&[&token], 200).await;
     check(&[&token, &format!("Host: localhost:{port}")], 200).await;
