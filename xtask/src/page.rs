@@ -13,12 +13,16 @@ pub(crate) fn build(root: &Path) -> Outcome {
     run(&mut node(root, &["build.mjs"]))
 }
 
-/// Checks the types, and that the committed build is that of the sources.
+/// Checks the types, that the committed build is that of the sources, and that the pictures show this build.
 pub(crate) fn check(root: &Path) -> Outcome {
     install(root, &Toolchain::find()?)?;
     check_types(root)?;
-    run(&mut node(root, &["build.mjs", "--check"]))
+    run(&mut node(root, &["build.mjs", "--check"]))?;
+    run(&mut node(root, &[PICTURE_DIGEST]))
 }
+
+/// The script that compares or stores the digest of the build that the pictures show.
+const PICTURE_DIGEST: &str = "picture_digest.mjs";
 
 /// Runs the tests of the page in the browser, which write the pictures of the guide.
 pub(crate) fn take_pictures(root: &Path) -> Outcome {
