@@ -8,7 +8,7 @@ use crate::output_arguments::Output;
 
 pub(crate) const INSTALL_HELP: &str = "\
 Hosts: claude-desktop, claude-code, codex, cursor, vscode, gemini, windsurf,
-    zed, opencode, kiro, lmstudio
+    zed, opencode, goose, kiro, lmstudio
 
 The server is one of
     https://example.com/mcp   an address

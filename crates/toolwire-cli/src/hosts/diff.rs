@@ -2,11 +2,14 @@
 
 use std::fmt::Write;
 
+use crate::hosts::Host;
 use crate::hosts::hidden_values::HiddenValues;
+use crate::hosts::hidden_yaml::HiddenYaml;
+use crate::hosts::table::Format;
 
 /// Returns the changed lines of a file, with the number of the first one. An edit changes one place, or several that
 /// are shown together. Values with secret names are hidden, because the lines may contain entries of other servers.
-pub(crate) fn changed_lines(before: &str, after: &str) -> String {
+pub(crate) fn changed_lines(host: &Host, before: &str, after: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new);
     let start = same.count();
@@ -16,18 +19,32 @@ pub(crate) fn changed_lines(before: &str, after: &str) -> String {
     let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
     let mut text = format!("@@ line {} @@\n", start + 1);
     for (sign, lines) in [('-', old), ('+', new)] {
-        let mut hidden = HiddenValues::default();
+        let mut line_without_secrets = hider(host.format);
         // The name of the first value may be in a line before it.
         for line in before.lines().take(start) {
-            hidden.line(line);
+            line_without_secrets(line);
         }
         for line in lines {
-            let line = hidden.line(line);
+            let line = line_without_secrets(line);
             // A string is always writable.
             let _ = writeln!(text, "{sign}{line}");
         }
     }
     text
+}
+
+/// Returns the function that hides the secrets in lines that follow each other.
+fn hider(format: Format) -> Box<dyn FnMut(&str) -> String> {
+    match format {
+        Format::Json | Format::Toml => {
+            let mut hidden = HiddenValues::default();
+            Box::new(move |line| hidden.line(line))
+        }
+        Format::Yaml => {
+            let mut hidden = HiddenYaml::default();
+            Box::new(move |line| hidden.line(line))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -37,7 +54,8 @@ mod tests {
     #[test]
     fn only_changed_lines_are_shown() {
         fn check(before: &str, after: &str, expected: &str) {
-            assert_eq!(changed_lines(before, after), expected);
+            let host = Host::with_id("cursor").expect("the host exists");
+            assert_eq!(changed_lines(host, before, after), expected);
         }
         check("a\nb\nd\n", "a\nb\nc\nd\n", "@@ line 3 @@\n+c\n");
         check("a\nb\n", "a\n", "@@ line 2 @@\n-b\n");
@@ -59,5 +77,10 @@ mod tests {
             &format!("{other}, \"demo\": {{}}}}"),
             expected,
         );
+        let goose = Host::with_id("goose").expect("the host exists");
+        let before = "extensions:\n  a:\n    envs:\n      API_KEY: hunter2\n";
+        let shown = changed_lines(goose, before, "extensions:\n");
+        let expected = "@@ line 2 @@\n-  a:\n-    envs:\n-      API_KEY: ***\n";
+        assert_eq!(shown, expected);
     }
 }

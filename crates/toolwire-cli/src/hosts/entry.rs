@@ -3,42 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
+use crate::hosts::entry_references::{input, reference, references};
+use crate::hosts::extension_entry::extension_entry;
 use crate::hosts::hidden_values::is_reference;
+use crate::hosts::installed_server::{InstalledServer, Variable};
 use crate::hosts::table::{EntryStyle, Host, References};
-
-/// The longest name of an entry.
-const MAX_NAME: usize = 64;
-
-/// A server that is to be installed.
-#[derive(Clone, PartialEq)]
-pub(crate) enum InstalledServer {
-    Command {
-        program: String,
-        arguments: Vec<String>,
-        environment: Vec<Variable>,
-    },
-    Url {
-        url: String,
-        headers: Vec<(String, String)>,
-        /// The environment variable with a bearer token.
-        bearer: Option<String>,
-    },
-}
-
-impl std::fmt::Debug for InstalledServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Variables and headers may contain secrets.
-        f.debug_struct("InstalledServer").finish_non_exhaustive()
-    }
-}
-
-/// An environment variable of a server.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Variable {
-    pub(crate) name: String,
-    /// The value, or `None` for a reference to the variable of the host.
-    pub(crate) value: Option<String>,
-}
 
 /// What is written to a configuration file.
 #[derive(Clone, PartialEq)]
@@ -69,15 +38,8 @@ impl NewEntry {
         server: &InstalledServer,
         own_program: &str,
     ) -> Result<Self, Failure> {
-        let proxy;
         let is_address = matches!(server, InstalledServer::Url { .. });
-        let server = match server {
-            InstalledServer::Url { .. } if host.style == EntryStyle::CommandOnly => {
-                proxy = through_proxy(server, own_program);
-                &proxy
-            }
-            _ => server,
-        };
+        let server = &server_of_entry(host, server, own_program);
         let names = references(server);
         if host.references == References::None
             && let Some(variable) = names.first()
@@ -115,12 +77,26 @@ impl NewEntry {
 
     /// Returns `true` if the entry has values of variables or headers, and not only references to them.
     pub(super) fn has_inline_values(&self) -> bool {
-        let members = ["env", "environment", "headers", "http_headers"];
+        let members = ["env", "envs", "environment", "headers", "http_headers"];
         let groups = members
             .iter()
             .filter_map(|member| self.entry[*member].as_object());
         let mut values = groups.flat_map(Map::values);
         values.any(|value| !value.as_str().is_some_and(is_reference))
+    }
+}
+
+/// Returns the server that the host starts or connects to: for a host without URLs, the command of a proxy.
+pub(crate) fn server_of_entry(
+    host: &Host,
+    server: &InstalledServer,
+    own_program: &str,
+) -> InstalledServer {
+    match server {
+        InstalledServer::Url { .. } if host.style == EntryStyle::CommandOnly => {
+            through_proxy(server, own_program)
+        }
+        _ => server.clone(),
     }
 }
 
@@ -153,19 +129,10 @@ fn through_proxy(server: &InstalledServer, own_program: &str) -> InstalledServer
     }
 }
 
-/// Returns the variables to which the entry refers by name.
-fn references(server: &InstalledServer) -> Vec<&str> {
-    match server {
-        InstalledServer::Command { environment, .. } => environment
-            .iter()
-            .filter(|variable| variable.value.is_none())
-            .map(|variable| variable.name.as_str())
-            .collect(),
-        InstalledServer::Url { bearer, .. } => bearer.iter().map(String::as_str).collect(),
-    }
-}
-
 fn entry(host: &Host, name: &str, server: &InstalledServer) -> Map<String, Value> {
+    if host.style == EntryStyle::Extension {
+        return extension_entry(host, name, server);
+    }
     let mut entry = Map::new();
     let uses_names = host.style == EntryStyle::VariableNames;
     match server {
@@ -259,93 +226,6 @@ fn entry(host: &Host, name: &str, server: &InstalledServer) -> Map<String, Value
     entry
 }
 
-/// Returns the text that stands for the value of a variable in the entry of a server.
-fn reference(host: &Host, server: &str, variable: &str) -> String {
-    match host.references {
-        References::DollarEnv => format!("${{env:{variable}}}"),
-        References::BracesEnv => format!("{{env:{variable}}}"),
-        References::Inputs => format!("${{input:{}}}", input_id(variable, server)),
-        References::None | References::Dollar | References::Names => format!("${{{variable}}}"),
-    }
-}
-
-/// Returns the id of the input for a variable. Each server has its own inputs, because the host stores one value for
-/// each id, and a server must not get the secret of another one.
-fn input_id(variable: &str, server: &str) -> String {
-    format!("{server}-{variable}")
-}
-
-/// Returns the definition of the input for a variable, which the host asks the user for.
-pub(super) fn input(variable: &str, server: &str) -> Value {
-    json!({
-        "type": "promptString",
-        "id": input_id(variable, server),
-        "description": format!("{variable} of the server {server}"),
-        "password": true,
-    })
-}
-
-/// Checks the name of an entry.
-pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
-    // With `-` at its beginning, the command of a host would take the name for an option.
-    let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    if !starts_well || name.len() > MAX_NAME || !name.chars().all(is_name_character) {
-        return Err(
-            Failure::usage(format!("`{name}` is not a valid name")).with_advice(format!(
-                "use at most {MAX_NAME} ASCII letters, digits, `-` and `_`, with a letter or digit first: --name NAME"
-            )),
-        );
-    }
-    Ok(())
-}
-
-fn is_name_character(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '-' || c == '_'
-}
-
-/// Returns a name for a server: the first label of the host of its URL that names it, or the name of its program. An
-/// IP address is used as a whole.
-pub(crate) fn name_of(server: &InstalledServer) -> String {
-    let text = match server {
-        InstalledServer::Command { program, .. } => {
-            let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
-            file.strip_suffix(".exe").unwrap_or(file)
-        }
-        InstalledServer::Url { url, .. } => {
-            let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
-            let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-            let host = authority.rsplit('@').next().unwrap_or(authority);
-            match host.strip_prefix('[') {
-                // `[::1]:3000`
-                Some(rest) => rest.split(']').next().unwrap_or(rest),
-                None => label_of(host.split(':').next().unwrap_or(host)),
-            }
-        }
-    };
-    // A name starts with a letter or digit: `::1` becomes `1`.
-    let text = text.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
-    let name = text
-        .chars()
-        .map(|c| if is_name_character(c) { c } else { '-' });
-    let name: String = name.take(MAX_NAME).collect();
-    if name.is_empty() {
-        "server".to_owned()
-    } else {
-        name
-    }
-}
-
-/// Returns the first label of a host that names the server.
-fn label_of(host: &str) -> &str {
-    if host.parse::<std::net::Ipv4Addr>().is_ok() {
-        return host;
-    }
-    let mut labels = host.split('.');
-    labels
-        .find(|label| !["mcp", "www", "api"].contains(label))
-        .unwrap_or(host)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -415,6 +295,11 @@ mod tests {
             "env": {"MODE": "fast"},
         });
         check("codex", &command(), expected);
+        let expected = json!({
+            "enabled": true, "type": "stdio", "name": "notes", "description": "", "cmd": "/bin/notes",
+            "args": ["--stdio"], "envs": {"MODE": "fast"}, "env_keys": ["KEY"], "timeout": 300,
+        });
+        check("goose", &command(), expected);
     }
 
     #[test]
@@ -446,6 +331,12 @@ mod tests {
             "url": "https://x/mcp", "bearer_token_env_var": "KEY", "http_headers": {"X-A": "1"},
         });
         check("codex", &url, expected);
+        let expected = json!({
+            "enabled": true, "type": "streamable_http", "name": "notes", "description": "",
+            "uri": "https://x/mcp", "headers": {"X-A": "1", "Authorization": "Bearer ${KEY}"},
+            "env_keys": ["KEY"], "timeout": 300,
+        });
+        check("goose", &url, expected);
     }
 
     #[test]
@@ -505,43 +396,5 @@ mod tests {
             false,
         );
         check(json!({"headers": {"X-Key": "hunter2"}}), true);
-    }
-
-    #[test]
-    fn names_are_taken_from_programs_and_urls() {
-        fn check(server: &InstalledServer, expected: &str) {
-            assert_eq!(name_of(server), expected);
-        }
-        check(&command(), "notes");
-        for (url, expected) in [
-            ("https://mcp.example.com/mcp", "example"),
-            ("http://localhost:3000/mcp", "localhost"),
-            ("https://user@weather.example/x?y", "weather"),
-            ("http://127.0.0.1:3000/mcp", "127-0-0-1"),
-            ("http://[::1]:3000/mcp", "1"),
-            ("http://[fe80::1]/mcp", "fe80--1"),
-            ("https://_/mcp", "server"),
-        ] {
-            let server = InstalledServer::Url {
-                url: url.to_owned(),
-                headers: Vec::new(),
-                bearer: None,
-            };
-            check(&server, expected);
-        }
-        assert!(check_name("my-server_2").is_ok());
-        assert!(check_name(&"a".repeat(MAX_NAME)).is_ok());
-        for invalid in [
-            "",
-            "a b",
-            "a.b",
-            "ü",
-            "-a",
-            "--scope",
-            "_a",
-            &"a".repeat(MAX_NAME + 1),
-        ] {
-            assert!(check_name(invalid).is_err(), "{invalid}");
-        }
     }
 }

@@ -8,7 +8,7 @@ use toolwire_proto::secret_names::is_secret_header;
 use crate::server_files::{HIDDEN, is_secret_name, is_token, redacted_url};
 
 /// The ends of names whose values are names of variables.
-const VARIABLE_ENDS: [&str; 3] = ["env", "env_var", "env_vars"];
+const VARIABLE_ENDS: [&str; 4] = ["env", "env_var", "env_vars", "env_keys"];
 
 /// Hides the secrets in lines that follow each other. An option and its value may be in two lines.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl HiddenValues {
     }
 
     /// Returns a value as it is shown.
-    fn value(&mut self, text: &str) -> String {
+    pub(super) fn value(&mut self, text: &str) -> String {
         let is_secret = std::mem::take(&mut self.is_next_secret) || self.secret_lists > 0;
         if is_reference(text) {
             return text.to_owned();
@@ -131,7 +131,7 @@ fn text_literal(quoted: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns `true` if the value of a member, variable, option or header with this name is a secret.
-fn has_secret_value(name: &str) -> bool {
+pub(super) fn has_secret_value(name: &str) -> bool {
     let name = name.trim().trim_start_matches('-').to_ascii_lowercase();
     let names_variables = VARIABLE_ENDS.iter().any(|end| name.ends_with(end));
     !names_variables && (is_secret_name(&name) || is_secret_header(&name))

@@ -89,6 +89,7 @@ pub(super) enum Format {
     /// JSON. Comments and trailing commas are accepted and stay.
     Json,
     Toml,
+    Yaml,
 }
 
 /// The form of an entry.
@@ -106,6 +107,8 @@ pub(super) enum EntryStyle {
     Words,
     /// Like `Plain`, with names of variables instead of references.
     VariableNames,
+    /// `cmd` and `args`, or `uri`, with `name` and `enabled`, as Goose writes its extensions.
+    Extension,
 }
 
 /// How an entry refers to an environment variable of the host.
@@ -170,7 +173,7 @@ impl Host {
 }
 
 /// All hosts.
-pub(crate) const HOSTS: [Host; 11] = [
+pub(crate) const HOSTS: [Host; 12] = [
     Host {
         id: "claude-desktop",
         name: "Claude Desktop",
@@ -274,6 +277,18 @@ pub(crate) const HOSTS: [Host; 11] = [
             .without("entries with a URL, references"),
     },
     Host {
+        id: "goose",
+        name: "Goose",
+        path: &["extensions"],
+        format: Format::Yaml,
+        style: EntryStyle::Extension,
+        references: References::Names,
+        command: None,
+        reload: "start a new session of Goose",
+        check: HostCheck::with_host_documentation(CHECKED)
+            .without("entries with a URL, references in headers"),
+    },
+    Host {
         id: "kiro",
         name: "Kiro",
         path: &["mcpServers"],
@@ -319,6 +334,6 @@ mod tests {
             .filter(|host| host.file(Scope::Project).is_none())
             .map(|host| host.id)
             .collect();
-        assert_eq!(without, ["claude-desktop", "windsurf", "lmstudio"]);
+        assert_eq!(without, ["claude-desktop", "windsurf", "goose", "lmstudio"]);
     }
 }

@@ -1,7 +1,8 @@
 //! The entry of one server in a configuration file.
 //!
 //! The formats of the applications differ in names: `url`, `serverUrl` (Windsurf) and `httpUrl` (Gemini CLI) mean the
-//! same, as do `disabled: true` and `enabled: false` (Zed). Codex names environment variables for its headers.
+//! same, as do `disabled: true` and `enabled: false` (Zed). Codex names environment variables for its headers. Goose
+//! writes `cmd`, `envs`, `env_keys` and `uri`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,17 +20,17 @@ use crate::target::{ChildProcess, Endpoint, Target};
 pub(super) struct Entry {
     #[serde(rename = "type", default)]
     kind: Option<String>,
-    #[serde(default)]
+    #[serde(alias = "cmd", default)]
     command: Option<CommandMember>,
     #[serde(default)]
     args: Option<Vec<String>>,
-    #[serde(alias = "environment", default)]
+    #[serde(alias = "environment", alias = "envs", default)]
     env: Option<BTreeMap<String, Value>>,
     #[serde(rename = "envFile", default)]
     env_file: Option<String>,
     #[serde(default)]
     cwd: Option<String>,
-    #[serde(default)]
+    #[serde(alias = "uri", default)]
     url: Option<String>,
     #[serde(rename = "serverUrl", default)]
     server_url: Option<String>,
@@ -44,7 +45,7 @@ pub(super) struct Entry {
     #[serde(default)]
     bearer_token_env_var: Option<String>,
     /// The variables of this process that the server gets, each as a name or as an object with details.
-    #[serde(default)]
+    #[serde(alias = "env_keys", default)]
     env_vars: Option<Vec<Value>>,
     #[serde(default)]
     disabled: Option<bool>,
@@ -118,7 +119,10 @@ impl Entry {
             }
             (
                 kind @ (None
-                | Some("http" | "streamable-http" | "streamableHttp" | "sse" | "remote")),
+                | Some(
+                    "http" | "streamable-http" | "streamableHttp" | "streamable_http" | "sse"
+                    | "remote",
+                )),
                 Some(url),
                 None,
             ) => Ok(Transport::Http {
@@ -288,6 +292,24 @@ mod tests {
         ];
         expected.directory = Some(PathBuf::from("/etc/sub"));
         assert_eq!(made, Ok(Target::Child(expected)));
+    }
+
+    #[test]
+    fn entries_of_goose_are_parsed() {
+        let made = read_entry(json!({
+            "type": "stdio", "name": "a", "cmd": "npx", "args": ["-y"], "envs": {"A": "1"},
+            "env_keys": ["KEY", "MISSING"], "enabled": true, "timeout": 300,
+        }));
+        let mut expected = ChildProcess::new("npx");
+        expected.arguments = vec!["-y".into()];
+        expected.environment = vec![("KEY".into(), "secret".into()), ("A".into(), "1".into())];
+        assert_eq!(made, Ok(Target::Child(expected)));
+        let made = read_entry(json!({
+            "type": "streamable_http", "uri": "https://x/", "headers": {"X-A": "${KEY}"}, "env_keys": ["KEY"],
+        }));
+        let mut expected = Endpoint::new("https://x/");
+        expected.headers = vec![("X-A".to_owned(), "secret".to_owned())];
+        assert_eq!(made, Ok(Target::Http(expected)));
     }
 
     #[test]

@@ -146,7 +146,7 @@ fn all_on(platform: Platform, environment: Environment<'_>) -> Vec<Location> {
         Platform::MacOs => in_home("Library/Application Support"),
         Platform::Windows => variable("APPDATA"),
     };
-    // toolwire and Zed use ~/.config also on macOS.
+    // toolwire, Goose and Zed use ~/.config also on macOS.
     // opencode uses ~/.config on every platform.
     let opencode = xdg_config.clone();
     let (config, zed) = match platform {
@@ -174,6 +174,11 @@ fn all_on(platform: Platform, environment: Environment<'_>) -> Vec<Location> {
     add("Zed", in_config(zed));
     let opencode = opencode.map(|folder| folder.join("opencode/opencode.json"));
     add("opencode", opencode);
+    let goose = match platform {
+        Platform::Windows => "Block/goose/config/config.yaml",
+        Platform::Unix | Platform::MacOs => "goose/config.yaml",
+    };
+    add("Goose", in_config(goose));
     locations
 }
 
@@ -245,6 +250,9 @@ mod tests {
         check(MacOs, "toolwire", "/ada/.config/toolwire/mcp.json");
         check(Unix, "Codex", "/ada/.codex/config.toml");
         check(Windows, "opencode", "C:/Ada/.config/opencode/opencode.json");
+        check(MacOs, "Goose", "/ada/.config/goose/config.yaml");
+        let goose = "C:/Ada/Roaming/Block/goose/config/config.yaml";
+        check(Windows, "Goose", goose);
     }
 
     #[test]

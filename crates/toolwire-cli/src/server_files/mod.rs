@@ -1,7 +1,7 @@
 //! Reads servers by name from `mcp.json` and from the settings of Claude, Cursor, VS Code and other applications.
 //!
-//! The files are JSON, with comments and trailing commas if the application accepts them, or TOML (Codex). `${…}` stands
-//! for environment variables, for the folder of the project, and for inputs that the user is asked for.
+//! The files are JSON, with comments and trailing commas if the application accepts them, TOML (Codex) or YAML (Goose).
+//! `${…}` stands for environment variables, for the folder of the project, and for inputs that the user is asked for.
 
 mod entry;
 mod env_file;
@@ -12,6 +12,7 @@ mod locations;
 mod redaction;
 mod toml_file;
 mod variables;
+mod yaml_file;
 
 use std::path::Path;
 
@@ -32,6 +33,7 @@ pub(crate) use list::{ServerDetails, list};
 pub(crate) use locations::{project_file, shown as shown_path, user_file};
 pub(crate) use redaction::{HIDDEN, is_secret_name, is_token, url as redacted_url};
 pub(crate) use toml_file::parse as parse_toml;
+pub(crate) use yaml_file::parse as parse_yaml;
 
 /// The maximum number of known names in a failure.
 const MAX_NAMES: usize = 12;
@@ -167,39 +169,36 @@ fn read(location: Location) -> Result<ServerFile, Failure> {
     let shown = locations::shown(&location.path);
     let text = std::fs::read_to_string(&location.path)
         .map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
-    let is_toml = toml_file::is_toml(&location.path);
+    let format = FileFormat::of(&location.path);
     let invalid = |problem: &str| {
-        Failure::usage(format!("{shown} is not a valid server configuration: {problem}")).with_advice(
-            if is_toml {
-                "write [mcp_servers.name] with command = \"…\" and args = [], or url = \"…\""
-            } else {
-                "write {\"mcpServers\": {\"name\": {\"command\": \"…\", \"args\": []}}} or {\"url\": \"…\"}"
-            },
-        )
+        Failure::usage(format!(
+            "{shown} is not a valid server configuration: {problem}"
+        ))
+        .with_advice(format.advice())
     };
-    let document = if is_toml {
-        parse_toml(&text)
-    } else {
-        parse_json(&text)
+    let document = format.parse(&text).map_err(|problem| invalid(&problem))?;
+    let servers = match format {
+        FileFormat::Yaml => extensions(&document),
+        FileFormat::Json | FileFormat::Toml => servers(&document),
     };
-    let document: Value = document.map_err(|problem| invalid(&problem))?;
-    let servers = servers(&document).map_err(|problem| invalid(&problem))?;
+    let servers = servers.map_err(|problem| invalid(&problem))?;
     let has_servers = servers.is_some();
     // The settings of an application need not contain servers.
     let names = [
         "settings.json",
         ".claude.json",
         "config.toml",
+        "config.yaml",
         "opencode.json",
     ];
     let file_name = location.path.file_name();
     let is_settings =
         file_name.is_some_and(|file_name| names.iter().any(|name| file_name == *name));
     if !has_servers && !is_settings {
-        return Err(invalid(if is_toml {
-            "it has no table `mcp_servers`"
-        } else {
-            "it has no member `mcpServers` or `servers`"
+        return Err(invalid(match format {
+            FileFormat::Json => "it has no member `mcpServers` or `servers`",
+            FileFormat::Toml => "it has no table `mcp_servers`",
+            FileFormat::Yaml => "it has no mapping `extensions`",
         }));
     }
     Ok(ServerFile {
@@ -207,6 +206,47 @@ fn read(location: Location) -> Result<ServerFile, Failure> {
         inputs: input_definitions(&document),
         location,
     })
+}
+
+/// The format of a configuration file, by the end of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileFormat {
+    Json,
+    Toml,
+    Yaml,
+}
+
+impl FileFormat {
+    fn of(path: &Path) -> Self {
+        match path {
+            path if toml_file::is_toml(path) => Self::Toml,
+            path if yaml_file::is_yaml(path) => Self::Yaml,
+            _ => Self::Json,
+        }
+    }
+
+    fn parse(self, text: &str) -> Result<Value, String> {
+        match self {
+            Self::Json => parse_json(text),
+            Self::Toml => parse_toml(text),
+            Self::Yaml => parse_yaml(text),
+        }
+    }
+
+    /// Returns how a server is described.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Json => {
+                "write {\"mcpServers\": {\"name\": {\"command\": \"…\", \"args\": []}}} or {\"url\": \"…\"}"
+            }
+            Self::Toml => {
+                "write [mcp_servers.name] with command = \"…\" and args = [], or url = \"…\""
+            }
+            Self::Yaml => {
+                "write a mapping `extensions` with `name: {type: stdio, cmd: …, args: []}`, or `type: streamable_http` and `uri`"
+            }
+        }
+    }
 }
 
 /// Parses JSON with comments and trailing commas.
@@ -240,6 +280,24 @@ fn servers(document: &Value) -> Result<Option<Vec<(String, Value)>>, String> {
         servers.get_or_insert_with(Vec::new).extend(entries);
     }
     Ok(servers)
+}
+
+/// Returns the servers of Goose. Its extensions are also programs that are part of it, which are left out.
+fn extensions(document: &Value) -> Result<Option<Vec<(String, Value)>>, String> {
+    let extensions = match document.get("extensions") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(extensions) => extensions,
+    };
+    let extensions = extensions
+        .as_object()
+        .ok_or("`extensions` is not a mapping")?
+        .iter();
+    let servers = extensions.filter(|(_, entry)| {
+        let kind = entry["type"].as_str();
+        kind.is_some_and(|kind| ["stdio", "streamable_http", "sse"].contains(&kind))
+    });
+    let servers = servers.map(|(name, entry)| (name.clone(), entry.clone()));
+    Ok(Some(servers.collect()))
 }
 
 fn has_transport(entry: &Value) -> bool {
@@ -367,5 +425,14 @@ mod tests {
             Some(&["local", "user"]),
         );
         assert!(servers(&json!({"mcpServers": 1})).is_err());
+        let document = json!({"extensions": {
+            "a": {"type": "stdio", "cmd": "x"}, "developer": {"type": "builtin"},
+            "b": {"type": "streamable_http", "uri": "http://x"},
+        }});
+        let found = extensions(&document).expect("the format is valid");
+        let names: Vec<_> = found.into_iter().flatten().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert!(extensions(&json!({"extensions": 1})).is_err());
+        assert_eq!(extensions(&json!({"extensions": null})), Ok(None));
     }
 }

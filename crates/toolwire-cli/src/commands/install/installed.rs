@@ -34,8 +34,9 @@ pub(crate) fn installed(arguments: &Installed, screen: &Screen) -> Result<Exit, 
             for (name, entry) in entries {
                 let details = ServerDetails::of(&entry);
                 let is_wanted = arguments.name.as_ref().is_none_or(|wanted| *wanted == name);
-                // Zed also has the settings of its extensions there.
-                let is_server = host.id != "zed" || !matches!(details, ServerDetails::Invalid(_));
+                // Zed and Goose also have the settings of their extensions there.
+                let is_server = !["zed", "goose"].contains(&host.id)
+                    || !matches!(details, ServerDetails::Invalid(_));
                 if is_wanted && is_server {
                     rows.push((
                         host.id,

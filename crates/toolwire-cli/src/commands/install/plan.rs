@@ -100,7 +100,7 @@ impl<'a> Plan<'a> {
         };
         if options.dry_run {
             let change = if self.commands.is_empty() {
-                let lines = changed_lines(self.file.text(), text);
+                let lines = changed_lines(self.host, self.file.text(), text);
                 report["diff"] = lines.as_str().into();
                 format!("{shown}\n{lines}")
             } else {

@@ -66,7 +66,7 @@ async fn remove(
                 format!("$ {}\n", command.shown())
             }
             None => {
-                let lines = changed_lines(file.text(), after);
+                let lines = changed_lines(host, file.text(), after);
                 report["diff"] = lines.as_str().into();
                 format!("{shown}\n{lines}")
             }

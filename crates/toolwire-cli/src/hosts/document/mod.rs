@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::hosts::entry::{NewEntry, input};
+use crate::hosts::entry::NewEntry;
+use crate::hosts::entry_references::input;
 use crate::hosts::table::{Format, Host, References};
-use crate::hosts::{json_text, toml_text};
+use crate::hosts::{json_text, toml_text, yaml_text};
 use crate::server_files;
 
 const TOO_LARGE_EDIT: &str = "an edit would change more than the entry";
@@ -64,6 +65,10 @@ impl<'a> Document<'a> {
                 self.parse()?;
                 toml_text::insert(text, path, &new.name, &new.entry)
             }
+            Format::Yaml => {
+                self.parse()?;
+                yaml_text::insert(text, self.member(), &new.name, &new.entry)?
+            }
         };
         let edited = format!("{mark}{edited}");
         let mut expected = self.entries()?;
@@ -101,6 +106,7 @@ impl<'a> Document<'a> {
         let edited = match self.host.format {
             Format::Json => json_text::remove(text, self.host.path, name, &installed.inputs)?,
             Format::Toml => toml_text::remove(text, self.host.path, name),
+            Format::Yaml => yaml_text::remove(text, self.member(), name)?,
         };
         let edited = format!("{mark}{edited}");
         self.check_edit(&edited, entries)?;
@@ -166,7 +172,20 @@ impl<'a> Document<'a> {
         match self.host.format {
             Format::Json => server_files::parse_json(text),
             Format::Toml => server_files::parse_toml(text),
+            Format::Yaml => {
+                let mut document = server_files::parse_yaml(text)?;
+                // A mapping whose last entry was removed is null.
+                if let Some(group @ Value::Null) = document.get_mut(self.member()) {
+                    *group = Value::Object(Map::new());
+                }
+                Ok(document)
+            }
         }
+    }
+
+    /// Returns the only member of the path. Hosts with YAML have no objects inside of it.
+    fn member(&self) -> &'static str {
+        self.host.path.first().copied().unwrap_or_default()
     }
 
     /// Returns the byte order mark, if there is one, and the text after it.

@@ -17,6 +17,11 @@ fn files() -> [(&'static str, String, Option<&'static str>); 11] {
     } else {
         ".config/zed"
     };
+    let goose = if cfg!(windows) {
+        "AppData/Block/goose/config"
+    } else {
+        ".config/goose"
+    };
     [
         (
             "claude-desktop",
@@ -63,6 +68,7 @@ fn files() -> [(&'static str, String, Option<&'static str>); 11] {
             "home/.config/opencode/opencode.json".to_owned(),
             Some("opencode.json"),
         ),
+        ("goose", format!("home/{goose}/config.yaml"), None),
         (
             "kiro",
             "home/.kiro/settings/mcp.json".to_owned(),
@@ -254,6 +260,39 @@ async fn reports_are_json_also_without_a_change() {
     assert!(report[0]["diff"].is_string(), "{report}");
     let after = std::fs::read_to_string(&path).expect("the file is readable");
     assert_eq!(after, other);
+}
+
+#[tokio::test]
+async fn diff_shows_no_control_characters_of_the_file() {
+    let computer = Computer::new("install-escapes");
+    // The entry is in the line that changes. JSON has no escape for these two in its text: a comment may contain anything.
+    let other =
+        "{\"mcpServers\": {\"other\": {\"command\": \"a\"} /* \u{1b}[2J\u{9b}1m\u{202e}evil */}}";
+    let path = computer.0.write("home/.cursor/mcp.json", other);
+    let goose = "extensions:\n  other: # \u{85}\u{202e}evil\n    cmd: a\n";
+    let mut goose_path = String::new();
+    for (id, file, _) in files() {
+        if id == "goose" {
+            goose_path = computer.0.write(&file, goose);
+        }
+    }
+    let uninstall = ["uninstall", "other", "--host", "cursor,goose", "--dry-run"];
+    for shown in [
+        computer
+            .install(&["--host", "cursor,goose", "--dry-run"])
+            .await
+            .ok(),
+        computer.toolwire(&uninstall).await.ok(),
+    ] {
+        assert!(shown.contains("evil"), "{shown:?}");
+        for c in ['\u{1b}', '\u{9b}', '\u{85}', '\u{202e}'] {
+            assert!(!shown.contains(c), "{c:?}: {shown:?}");
+        }
+    }
+    let after = std::fs::read_to_string(&path).expect("the file is readable");
+    assert_eq!(after, other);
+    let after = std::fs::read_to_string(&goose_path).expect("the file is readable");
+    assert_eq!(after, goose);
 }
 
 #[tokio::test]
