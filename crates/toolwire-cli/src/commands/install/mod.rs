@@ -13,7 +13,9 @@ use serde_json::json;
 use crate::commands::install::plan::Plan;
 use crate::commands::server_summary::ServerSummary;
 use crate::failure::{Exit, Failure};
-use crate::hosts::{ConfigFile, Document, Host, NewEntry, Scope, check_name};
+use crate::hosts::{
+    ConfigFile, Document, Host, InstalledServer, NewEntry, Scope, check_name, server_of_entry,
+};
 use crate::install_arguments::Install;
 use crate::screen::Screen;
 use crate::server_files::shown_path;
@@ -54,9 +56,15 @@ pub(crate) async fn install(arguments: &Install, screen: &Arc<Screen>) -> Result
         }
         return Ok(Exit::Success);
     }
-    let checked = check(&source, arguments, screen).await;
-    for report in &mut reports {
-        if let Ok(Some(found)) = &checked {
+    let servers: Vec<_> = hosts
+        .iter()
+        .map(|host| server_of_entry(host, &source.server, &own_program))
+        .collect();
+    let checked = check(&servers, arguments, screen).await;
+    for (report, server) in reports.iter_mut().zip(&servers) {
+        let found = checked.iter().flatten();
+        let mut found = found.filter(|(checked, _)| *checked == server);
+        if let Some((_, found)) = found.next() {
             report["found"] = found.as_str().into();
         }
     }
@@ -79,31 +87,38 @@ pub(crate) async fn install(arguments: &Install, screen: &Arc<Screen>) -> Result
     })
 }
 
-/// Starts the server as a host would, and returns what it is. Returns `None` if that is not possible here.
-async fn check(
-    source: &InstallSource,
+/// Starts the servers as their hosts would, each one once, and returns what they are. A server that cannot be started here
+/// is left out.
+async fn check<'s>(
+    servers: &'s [InstalledServer],
     arguments: &Install,
     screen: &Arc<Screen>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Vec<(&'s InstalledServer, String)>, Failure> {
+    let mut checked: Vec<(&InstalledServer, String)> = Vec::new();
     if arguments.no_check {
-        return Ok(None);
+        return Ok(checked);
     }
-    let target = match source.target() {
-        Ok(target) => target,
-        Err(variable) => {
-            screen.warn(&format!(
-                "the server was not started: {variable} is not set here, so only the host can start it"
-            ));
-            return Ok(None);
+    for (index, server) in servers.iter().enumerate() {
+        if servers[..index].contains(server) {
+            continue;
         }
-    };
-    let found = ServerSummary::of(&target, &arguments.server, screen)
-        .await?
-        .shown();
-    if !screen.json {
-        screen.print(&plain_text(&format!("the server starts: {found}\n")))?;
+        let target = match source::target(server) {
+            Ok(target) => target,
+            Err(variable) => {
+                screen.warn(&format!(
+                    "the server was not started: {variable} is not set here, so only the host can start it"
+                ));
+                continue;
+            }
+        };
+        let summary = ServerSummary::of(&target, &arguments.server, screen).await?;
+        let found = summary.shown();
+        if !screen.json {
+            screen.print(&plain_text(&format!("the server starts: {found}\n")))?;
+        }
+        checked.push((server, found));
     }
-    Ok(Some(found))
+    Ok(checked)
 }
 
 fn print_entries(

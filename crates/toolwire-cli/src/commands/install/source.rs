@@ -83,44 +83,44 @@ impl InstallSource {
         let name = self.package.clone();
         name.unwrap_or_else(|| name_of(&self.server))
     }
+}
 
-    /// Returns the server as a host starts it.
-    ///
-    /// # Errors
-    /// Returns the name of an environment variable that is not set here.
-    pub(super) fn target(&self) -> Result<Target, String> {
-        let own = |name: &str| std::env::var(name).map_err(|_| name.to_owned());
-        match &self.server {
-            InstalledServer::Command {
-                program,
-                arguments,
-                environment,
-            } => {
-                let mut child = ChildProcess::new(program);
-                child.arguments = arguments.iter().map(OsString::from).collect();
-                for variable in environment {
-                    let value = match &variable.value {
-                        Some(value) => value.clone(),
-                        None => own(&variable.name)?,
-                    };
-                    let name = variable.name.clone();
-                    child.environment.push((name.into(), value.into()));
-                }
-                Ok(Target::Child(child))
+/// Returns a server as a host starts it.
+///
+/// # Errors
+/// Returns the name of an environment variable that is not set here.
+pub(super) fn target(server: &InstalledServer) -> Result<Target, String> {
+    let own = |name: &str| std::env::var(name).map_err(|_| name.to_owned());
+    match server {
+        InstalledServer::Command {
+            program,
+            arguments,
+            environment,
+        } => {
+            let mut child = ChildProcess::new(program);
+            child.arguments = arguments.iter().map(OsString::from).collect();
+            for variable in environment {
+                let value = match &variable.value {
+                    Some(value) => value.clone(),
+                    None => own(&variable.name)?,
+                };
+                let name = variable.name.clone();
+                child.environment.push((name.into(), value.into()));
             }
-            InstalledServer::Url {
-                url,
-                headers,
-                bearer,
-            } => {
-                let mut endpoint = Endpoint::new(url);
-                endpoint.headers.clone_from(headers);
-                if let Some(variable) = bearer {
-                    let value = format!("Bearer {}", own(variable)?);
-                    endpoint.headers.push(("Authorization".to_owned(), value));
-                }
-                Ok(Target::Http(endpoint))
+            Ok(Target::Child(child))
+        }
+        InstalledServer::Url {
+            url,
+            headers,
+            bearer,
+        } => {
+            let mut endpoint = Endpoint::new(url);
+            endpoint.headers.clone_from(headers);
+            if let Some(variable) = bearer {
+                let value = format!("Bearer {}", own(variable)?);
+                endpoint.headers.push(("Authorization".to_owned(), value));
             }
+            Ok(Target::Http(endpoint))
         }
     }
 }
