@@ -1,16 +1,22 @@
 //! `toolwire install`, `uninstall` and `installed` with the files of hosts in a home directory.
 
+#[cfg(unix)]
+mod current_crate;
+#[cfg(unix)]
+mod own_commands;
+
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::client::host_files::{Computer, applications};
+use crate::client::small_server::SmallServer;
 use crate::client::{CommandOutput, run_command};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
 
 /// The hosts and their files, in the home directory and in a project.
-fn files() -> [(&'static str, String, Option<&'static str>); 11] {
+fn files() -> [(&'static str, String, Option<&'static str>); 12] {
     let applications = applications();
     let zed = if cfg!(windows) {
         "AppData/Zed"
@@ -387,6 +393,20 @@ async fn server_that_does_not_start_is_reported() {
 }
 
 #[tokio::test]
+async fn check_uses_the_proxy_of_a_host_without_addresses() {
+    let server = toolwire::Server::new("remote", "1.0.0");
+    let server = SmallServer::start(server).await;
+    let computer = Computer::new("install-checked-proxy");
+    // The first host connects itself, and the others start the proxy.
+    for (hosts, checks) in [("cursor,kiro", 1), ("zed,claude-desktop", 2)] {
+        let install = ["install", "--host", hosts, "--name", "remote", server.url()];
+        let printed = computer.toolwire(&install).await.ok();
+        let checked = printed.matches("the server starts: remote 1.0.0").count();
+        assert_eq!(checked, checks, "{hosts}: {printed}");
+    }
+}
+
+#[tokio::test]
 async fn address_becomes_a_proxy_for_hosts_without_addresses() {
     let computer = Computer::new("install-proxy");
     let words = [
@@ -403,126 +423,4 @@ async fn address_becomes_a_proxy_for_hosts_without_addresses() {
     let words = ["install", "--host", "cursor", "--print", "example"];
     let failed = computer.toolwire(&words).await.failed(2);
     assert!(failed.contains("`example` is not an address"), "{failed}");
-}
-
-#[cfg(unix)]
-mod own_commands {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use super::*;
-
-    /// Adds a program to `PATH` that records its arguments.
-    fn add_program(computer: &Computer, name: &str, exit: i32) {
-        let log = computer.file("log");
-        let script = format!(
-            "#!/bin/sh\nprintf '%s\\n' \"$@\" >> '{}'\necho 'from {name}' >&2\nexit {exit}\n",
-            log.display()
-        );
-        let path = computer.0.write(&format!("bin/{name}"), &script);
-        let permissions = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(path, permissions).expect("the file is ours");
-    }
-
-    fn log(computer: &Computer) -> Vec<String> {
-        let text = std::fs::read_to_string(computer.file("log")).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
-    #[tokio::test]
-    async fn command_of_the_host_is_preferred() {
-        let computer = Computer::new("install-claude");
-        add_program(&computer, "claude", 0);
-        add_program(&computer, "code", 0);
-        let options = ["--host", "claude-code,vscode", "--no-check"];
-        let entry = json!({
-            "type": "stdio", "command": PROGRAM, "args": ["demo", "--stdio"],
-        });
-        let shown = computer
-            .install(&[&options[..], &["--dry-run"]].concat())
-            .await
-            .ok();
-        assert!(shown.contains("$ claude mcp add-json demo"), "{shown}");
-        assert!(shown.contains("$ code --add-mcp"), "{shown}");
-        assert!(log(&computer).is_empty());
-        computer.install(&options).await.ok();
-        let words = log(&computer);
-        assert_eq!(words[..3], ["mcp", "add-json", "demo"]);
-        let added: Value = serde_json::from_str(&words[3]).expect("it is JSON");
-        assert_eq!(added, entry);
-        assert_eq!(words[4..7], ["--scope", "user", "--add-mcp"]);
-        let added: Value = serde_json::from_str(&words[7]).expect("it is JSON");
-        assert_eq!(added["name"], "demo");
-        assert_eq!(added["command"], PROGRAM);
-        assert!(!computer.file("home/.claude.json").exists());
-
-        // With an entry in the file, the command removes it.
-        let file = json!({"mcpServers": {"demo": entry}}).to_string();
-        computer.0.write("home/.claude.json", &file);
-        computer
-            .toolwire(&["uninstall", "demo", "--host", "claude-code"])
-            .await
-            .ok();
-        assert_eq!(
-            log(&computer)[8..],
-            ["mcp", "remove", "demo", "--scope", "user"]
-        );
-        computer
-            .toolwire(&["uninstall", "demo", "--host", "claude-code", "--edit-file"])
-            .await
-            .ok();
-        assert_eq!(log(&computer).len(), 13);
-    }
-
-    #[tokio::test]
-    async fn values_are_not_arguments_of_the_command_of_the_host() {
-        let computer = Computer::new("install-claude-secret");
-        add_program(&computer, "claude", 0);
-        let options = [
-            "--host",
-            "claude-code",
-            "--env",
-            "KEY=hunter2",
-            "--inline-secrets",
-            "--no-check",
-        ];
-        computer.install(&options).await.ok();
-        assert!(log(&computer).is_empty(), "{:?}", log(&computer));
-        let path = computer.file("home/.claude.json");
-        let text = std::fs::read_to_string(path).expect("the file is readable");
-        assert!(text.contains("hunter2"), "{text}");
-    }
-
-    #[tokio::test]
-    async fn entry_is_restored_if_it_cannot_be_replaced() {
-        let computer = Computer::new("install-claude-restore");
-        let existing =
-            r#"{"a": 1, "mcpServers": {"demo": {"command": "mine", "env": {"K": "v"}}}}"#;
-        let path = computer.0.write("home/.claude.json", existing);
-        // `claude mcp remove` succeeds, and `claude mcp add-json` fails.
-        let script = format!(
-            "#!/bin/sh\ncase \"$2\" in\nremove) echo '{{\"a\": 1, \"mcpServers\": {{}}}}' > '{path}';;\n*) exit 1;;\nesac\n"
-        );
-        let program = computer.0.write("bin/claude", &script);
-        let permissions = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(program, permissions).expect("the file is ours");
-        let options = ["--host", "claude-code", "--replace", "--no-check"];
-        let failed = computer.install(&options).await.failed(2);
-        assert!(failed.contains("is restored"), "{failed}");
-        let after = std::fs::read_to_string(&path).expect("the file is readable");
-        let after: Value = serde_json::from_str(&after).expect("it is JSON");
-        let existing: Value = serde_json::from_str(existing).expect("it is JSON");
-        assert_eq!(after, existing);
-    }
-
-    #[tokio::test]
-    async fn failed_command_of_the_host_is_reported() {
-        let computer = Computer::new("install-claude-fails");
-        add_program(&computer, "claude", 1);
-        let failed = computer.install(&["--host", "claude-code"]).await.failed(2);
-        assert!(failed.contains("from claude"), "{failed}");
-        assert!(failed.contains("--edit-file"), "{failed}");
-        let options = ["--host", "claude-code", "--edit-file", "--no-check"];
-        computer.install(&options).await.ok();
-        assert!(computer.file("home/.claude.json").is_file());
-    }
 }

@@ -1,7 +1,9 @@
+mod exact_texts;
+
 use serde_json::json;
 
 use super::*;
-use crate::hosts::entry::{InstalledServer, Variable};
+use crate::hosts::installed_server::{InstalledServer, Variable};
 use crate::hosts::table::HOSTS;
 
 fn host(id: &str) -> &'static Host {
@@ -79,8 +81,31 @@ fn toml_documents() -> Vec<(&'static str, String)> {
     ]
 }
 
+fn yaml_documents() -> Vec<(&'static str, String)> {
+    let text = "GOOSE_MODEL: y # model\n\n# servers\nextensions:\n  other: # mine\n    cmd: \"x\"\n\n# tail\nlast: 1\n";
+    vec![
+        ("comments", text.to_owned()),
+        ("line ends of Windows", text.replace('\n', "\r\n")),
+        ("no line end", text.trim_end().to_owned()),
+        ("byte order mark", format!("\u{feff}{text}")),
+        ("no servers", "GOOSE_MODEL: y\n".to_owned()),
+        ("nothing after the key", "extensions:\nlast: 1\n".to_owned()),
+        ("an empty mapping", "extensions: {} # none\n".to_owned()),
+        ("start and end marks", format!("---\n{text}...\n")),
+        (
+            "the same name",
+            text.replace("  other:", "  notes:\n    cmd: old # c\n  other:"),
+        ),
+        (
+            "a text that looks like an entry",
+            text.replace("last: 1", "last: |\n  extensions:\n    notes: 1"),
+        ),
+    ]
+}
+
 fn documents(host: &Host) -> Vec<(&'static str, String)> {
     match host.format {
+        Format::Yaml => yaml_documents(),
         Format::Json => json_documents(host),
         Format::Toml => toml_documents(),
     }
@@ -144,6 +169,7 @@ fn two_entries_can_be_removed_in_any_order() {
                 )
             }
             (Format::Toml, _) => "a = 1\n\n[mcp_servers.x]\ncommand = \"x\"\n".to_owned(),
+            (Format::Yaml, _) => "extensions:\n  x: {cmd: x}\n# mine\na: 1\n".to_owned(),
         };
         let first = Document::new(host, &text).with(&entry(host, "first", Vec::new()));
         let first = first.expect("the document is valid");
@@ -188,6 +214,9 @@ fn document_that_cannot_be_parsed_is_rejected_with_its_place() {
     check("cursor", "{\"mcpServers\": []}", "not an object");
     check("opencode", "{\"mcp\": 1}", "`mcp` is not an object");
     check("codex", "[a]\nb = hunter2\n", "line 2, column 5");
+    check("goose", "a: 1\n\tb: hunter2\n", "found a tab at line 1");
+    check("goose", "extensions: &a {}\nb: hunter2\n", "anchor");
+    check("goose", "extensions: [hunter2]\n", "is not a mapping");
 }
 
 #[test]
@@ -195,6 +224,16 @@ fn form_that_cannot_be_extended_is_rejected() {
     let host = host("codex");
     let inline = Document::new(host, "mcp_servers = { x = { command = \"y\" } }\n");
     assert!(inline.with(&entry(host, "notes", Vec::new())).is_err());
+    let host = self::host("goose");
+    for text in [
+        "extensions: {x: {cmd: y}}\n",
+        "{extensions: {x: {cmd: y}}}\n",
+        // The end of the text belongs to its value.
+        "extensions:\n  x:\n    cmd: |+\n      y\n\n",
+    ] {
+        let problem = Document::new(host, text).with(&entry(host, "notes", Vec::new()));
+        assert!(problem.is_err(), "{problem:?}");
+    }
     // The editor would change the first of two members, and the host uses the last one.
     let host = self::host("cursor");
     let twice = "{\"mcpServers\": {\"notes\": {}, \"notes\": {\"command\": \"x\"}}}";
