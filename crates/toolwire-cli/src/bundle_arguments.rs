@@ -23,7 +23,7 @@ pub(crate) struct BundleServer {
     /// The program of the server [default: the release binary of the crate]
     #[arg(long, value_name = "FILE")]
     pub(crate) binary: Option<PathBuf>,
-    /// Write the bundle to this file [default: NAME-VERSION-PLATFORM.mcpb]
+    /// Write the bundle to this file [default: NAME-VERSION-PLATFORM-ARCHITECTURE.mcpb]
     #[arg(long = "output", short, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
     #[command(flatten)]

@@ -1,69 +1,14 @@
 //! `toolwire bundle` and `toolwire publish` with a small crate.
 
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tokio::process::Command;
 
-use crate::client::{CommandOutput, TempDirectory, run, run_command};
+use crate::client::{TempDirectory, run, run_command};
+use crate::demo_crate::{DemoCrate, VERSION};
 use crate::process::toolwire;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
-
-/// The version that the demo server reports.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// A crate whose release binary is the demo server.
-struct DemoCrate(TempDirectory);
-
-impl DemoCrate {
-    fn new(name: &str) -> Self {
-        let scratch = TempDirectory::new(name);
-        scratch.write(
-            "Cargo.toml",
-            &format!(
-                "[package]\nname = \"weather\"\nversion = \"{VERSION}\"\nedition = \"2024\"\n\
-                 description = \"Weather reports\"\nauthors = [\"Ada <ada@example.com>\"]\nlicense = \"MIT\"\n\
-                 repository = \"https://github.com/ada/weather\"\nreadme = \"README.md\"\n\n\
-                 [package.metadata.toolwire]\nmcp-name = \"io.github.ada/weather\"\n\n\
-                 [package.metadata.toolwire.settings.API_KEY]\ndescription = \"The key\"\nsensitive = true\n\n\
-                 [workspace]\n"
-            ),
-        );
-        scratch.write(
-            "README.md",
-            "# Weather\n\nmcp-name: io.github.ada/weather\n",
-        );
-        scratch.write("src/main.rs", "fn main() {}\n");
-        let script = format!("#!/bin/sh\nexec '{PROGRAM}' demo --stdio\n");
-        let binary = scratch.write("target/release/weather", &script);
-        fs::set_permissions(binary, Permissions::from_mode(0o755)).expect("the file is ours");
-        Self(scratch)
-    }
-
-    fn file(&self, path: &str) -> PathBuf {
-        self.0.0.join(path)
-    }
-
-    fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.file(path)).expect("the file is readable")
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = toolwire(words);
-        command
-            .current_dir(&self.0.0)
-            .env_remove("CARGO_TARGET_DIR");
-        command
-    }
-
-    async fn toolwire(&self, words: &[&str]) -> CommandOutput {
-        run_command(self.command(words)).await
-    }
-}
 
 fn unpack(bundle: &Path, directory: &Path) {
     let file = File::open(bundle).expect("the bundle exists");
@@ -82,11 +27,18 @@ async fn bundle_is_reproducible_and_its_server_responds() {
     let digest = Sha256::digest(&bytes);
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(report["sha256"], json!(digest));
-    demo.toolwire(&["bundle", "-o", "b.mcpb"]).await.ok();
-    assert_eq!(
-        fs::read(demo.file("b.mcpb")).expect("the bundle exists"),
-        bytes
+    demo.toolwire(&["bundle"]).await.ok();
+    let platform = if cfg!(target_os = "macos") {
+        "darwin"
+    } else {
+        std::env::consts::OS
+    };
+    let name = format!(
+        "weather-{VERSION}-{platform}-{}.mcpb",
+        std::env::consts::ARCH
     );
+    let again = fs::read(demo.file(&name)).expect("the name has platform and architecture");
+    assert_eq!(again, bytes);
 
     let directory = demo.file("unpacked");
     unpack(&demo.file("a.mcpb"), &directory);
@@ -116,7 +68,7 @@ async fn bundle_is_reproducible_and_its_server_responds() {
 async fn bundle_needs_a_built_crate_with_an_author() {
     let demo = DemoCrate::new("bundle-fails");
     let manifest = demo.read("Cargo.toml");
-    demo.0.write(
+    demo.write(
         "Cargo.toml",
         &manifest.replace("authors = [", "keywords = ["),
     );
@@ -152,7 +104,7 @@ async fn server_json_is_written_and_checked() {
     demo.toolwire(&["publish", "--check"]).await.ok();
 
     // A bundle is offered with its digest.
-    demo.0.write("x.mcpb", "bundle");
+    demo.write("x.mcpb", "bundle");
     let url = "https://example.com/x.mcpb";
     let words = [
         "publish",
@@ -169,12 +121,12 @@ async fn server_json_is_written_and_checked() {
     assert_eq!(digest.map(str::len), Some(64));
 
     // All problems are shown together.
-    demo.0.write(
+    demo.write(
         "README.md",
         "# Weather\n<!-- mcp-name: io.github.ada/weather -->\n",
     );
     let changed = demo.read("server.json").replace("Weather reports", "Other");
-    demo.0.write("server.json", &changed);
+    demo.write("server.json", &changed);
     let failed = demo.toolwire(&["publish", "--no-start"]).await.failed(2);
     assert!(failed.contains("`description` differs"), "{failed}");
     assert!(failed.contains("in a comment"), "{failed}");

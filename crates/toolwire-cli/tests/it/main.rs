@@ -7,6 +7,7 @@ mod calls;
 mod cancellation;
 mod client;
 #[cfg(unix)]
+mod demo_crate;
 mod dev;
 #[cfg(unix)]
 mod doctor;

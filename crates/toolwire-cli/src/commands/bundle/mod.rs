@@ -59,7 +59,9 @@ pub(crate) async fn bundle(
     .map_err(|error| Failure::usage(format!("the bundle cannot be created: {error}")))?;
     let output = arguments.output_file.clone().unwrap_or_else(|| {
         let (name, version) = (&package.name, &package.version);
-        PathBuf::from(format!("{name}-{version}-{}.mcpb", manifest::platform()))
+        // The program runs on this machine, because its tools are listed.
+        let (platform, architecture) = (manifest::platform(), std::env::consts::ARCH);
+        PathBuf::from(format!("{name}-{version}-{platform}-{architecture}.mcpb"))
     });
     std::fs::write(&output, &bytes).map_err(|error| {
         Failure::usage(format!("{} cannot be written: {error}", output.display()))

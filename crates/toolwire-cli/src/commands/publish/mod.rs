@@ -3,6 +3,7 @@
 mod merge;
 mod readme;
 mod rules;
+mod types;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::commands::publish::types::wrong_types;
+
 /// The types of packages that the registry accepts.
 const PACKAGE_TYPES: [&str; 7] = ["cargo", "maven", "mcpb", "npm", "nuget", "oci", "pypi"];
 
@@ -52,6 +54,9 @@ pub(super) fn problems(document: &Value) -> Vec<String> {
             "is empty, and so is `remotes`: there is no way to use the server",
         );
     }
+    for (path, problem) in wrong_types(document) {
+        problems.add_once(&path, &problem);
+    }
     problems.0
 }
 
@@ -61,6 +66,14 @@ struct Problems(Vec<String>);
 impl Problems {
     fn add(&mut self, path: &str, problem: &str) {
         self.0.push(format!("server.json: `{path}` {problem}"));
+    }
+
+    /// Adds a violation, unless another one of the same member is known.
+    fn add_once(&mut self, path: &str, problem: &str) {
+        let start = format!("server.json: `{path}` ");
+        if !self.0.iter().any(|known| known.starts_with(&start)) {
+            self.add(path, problem);
+        }
     }
 
     /// Checks a text and its length in characters.
@@ -385,6 +398,13 @@ mod tests {
             json!([{"type": "flag"}]),
             "`named`",
         );
+        check(
+            "/packages/1/environmentVariables",
+            json!([{"name": "A", "isSecret": "yes"}]),
+            "`packages[1].environmentVariables[0].isSecret` is not `true` or `false`",
+        );
+        check("/repository", json!(1), "`repository` is not an object");
+        check("/websiteUrl", json!(1), "`websiteUrl` is not a text");
         check("/remotes", json!([{"type": "stdio"}]), "`remotes[0].type`");
         check(
             "/remotes",
