@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use toolwire::ProtocolVersion;
+
+use crate::argument_values::revision;
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Serve on standard input and output, for a client that starts this command
-    #[arg(long)]
+    #[arg(long, group = "transport")]
     pub(crate) stdio: bool,
     /// Serve over HTTP until interrupted; port 0 selects a free port
     #[arg(
@@ -15,7 +18,7 @@ pub(crate) struct Demo {
         value_name = "ADDRESS",
         num_args = 0..=1,
         default_missing_value = "127.0.0.1:3000",
-        conflicts_with = "stdio"
+        group = "transport"
     )]
     pub(crate) http: Option<String>,
     /// With `--http`, a host name that remote clients use for the server; may be repeated
@@ -30,4 +33,7 @@ pub(crate) struct Demo {
     /// With `--http`, seal request state with the 32 bytes of this file, so that other nodes with the same file accept it
     #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "redis")]
     pub(crate) state_key: Option<PathBuf>,
+    /// Serve only this protocol revision; may be repeated
+    #[arg(long, value_name = "VERSION", value_parser = revision, requires = "transport")]
+    pub(crate) protocol_version: Vec<ProtocolVersion>,
 }

@@ -278,8 +278,15 @@ async fn with_client<P>(
 }
 
 async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    let versions = arguments.protocol_version;
+    let limited = |server: toolwire::Server| {
+        if versions.is_empty() {
+            return server;
+        }
+        server.with_versions(versions)
+    };
     if arguments.stdio {
-        let server = telemetry::observe_server(demo::server());
+        let server = telemetry::observe_server(limited(demo::server()));
         let served = server.serve_stdio().await;
         served.map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
         return Ok(Exit::Success);
@@ -302,7 +309,7 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
         (None, Some(key)) => (demo::server_with_key(&key)?, options),
         (None, None) => (demo::server(), options),
     };
-    let server = telemetry::observe_server(server);
+    let server = telemetry::observe_server(limited(server));
     let listener = HttpListener::bind(server, &address, options)
         .await
         .map_err(serve_failure)?;

@@ -6,6 +6,8 @@ mod node;
 mod notes;
 mod reminders;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod tools;
 
 pub(crate) use node::{join, server_with_key};

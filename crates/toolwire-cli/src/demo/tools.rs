@@ -157,8 +157,9 @@ fn log(
     Ok("logged".to_owned())
 }
 
-/// Prints to the standard output of the process. The protocol messages must stay intact.
-#[tool]
+/// Prints to the standard output of the process. The protocol messages must stay intact. The call becomes a task if the
+/// client supports tasks.
+#[tool(task)]
 #[expect(
     clippy::print_stdout,
     reason = "the tool tests printing to standard output"

@@ -8,6 +8,7 @@ mod cancellation;
 mod client;
 #[cfg(unix)]
 mod demo_crate;
+#[cfg(unix)]
 mod dev;
 #[cfg(unix)]
 mod doctor;
