@@ -29,6 +29,7 @@ use crate::request_arguments::{
 use crate::server_list_arguments::Servers;
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
+use crate::telemetry::TelemetryDemands;
 use crate::view_arguments::View;
 
 /// The maximum width of the help, also in a wider terminal.
@@ -216,14 +217,20 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns the address of the page with metrics, if there is one.
-    pub(crate) fn metrics_address(&self) -> Option<&str> {
+    /// Returns what the options of the command demand of its telemetry.
+    pub(crate) fn telemetry(&self) -> TelemetryDemands {
         match self {
             #[cfg(feature = "otel")]
-            Self::Proxy(command) => command.metrics.as_deref(),
+            Self::Proxy(command) | Self::Record(command) => TelemetryDemands {
+                has_page: command.metrics.is_some(),
+                trace_ids_in_errors: command.trace_ids_in_errors,
+            },
             #[cfg(feature = "otel")]
-            Self::Gateway(command) => command.metrics.as_deref(),
-            _ => None,
+            Self::Gateway(command) => TelemetryDemands {
+                has_page: command.metrics.is_some(),
+                trace_ids_in_errors: command.trace_ids_in_errors,
+            },
+            _ => TelemetryDemands::default(),
         }
     }
 

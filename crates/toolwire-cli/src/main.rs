@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     };
     {
         let _runtime = runtime.enter();
-        telemetry::start(arguments.command.metrics_address().is_some());
+        telemetry::start(arguments.command.telemetry());
     }
     let exit = runtime.block_on(run::run(arguments.command));
     // What is not yet exported needs the runtime.

@@ -30,6 +30,10 @@ pub(crate) struct Proxy {
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
+    /// Add the id of the trace to internal errors, as `traceId` in their `data`; needs a collector of spans
+    #[cfg(feature = "otel")]
+    #[arg(long)]
+    pub(crate) trace_ids_in_errors: bool,
     /// The maximum number of connections to the server at a time; for a command, of its processes
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_sessions: Option<NonZeroUsize>,

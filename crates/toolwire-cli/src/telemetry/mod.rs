@@ -18,25 +18,40 @@ mod providers;
 pub(crate) use self::metrics_page::MetricsPage;
 #[cfg(feature = "otel")]
 pub(crate) use self::providers::{
-    observe_client, observe_gateway, observe_relay, observe_server, observe_stores,
-    observe_upstream, start, stop,
+    observe_client, observe_gateway, observe_gateway_load, observe_relay, observe_server,
+    observe_stores, observe_upstream, start, stop,
 };
 
 #[cfg(not(feature = "otel"))]
 pub(crate) use self::disabled::{
-    observe_client, observe_gateway, observe_relay, observe_server, observe_stores,
-    observe_upstream, start, stop,
+    observe_client, observe_gateway, observe_gateway_load, observe_relay, observe_server,
+    observe_stores, observe_upstream, start, stop,
 };
+
+/// What the options of a command demand.
+#[derive(Debug, Clone, Copy, Default)]
+#[cfg_attr(
+    not(feature = "otel"),
+    expect(dead_code, reason = "only OpenTelemetry uses it")
+)]
+pub(crate) struct TelemetryDemands {
+    /// Whether metrics are collected for a page.
+    pub(crate) has_page: bool,
+    /// Whether internal errors get the id of the trace.
+    pub(crate) trace_ids_in_errors: bool,
+}
 
 /// The same functions without OpenTelemetry.
 #[cfg(not(feature = "otel"))]
 mod disabled {
     use toolwire::relay::Relay;
     use toolwire::{ClientBuilder, Server};
-    use toolwire_gateway::GatewayOptions;
+    use toolwire_gateway::{Gateway, GatewayOptions};
     use toolwire_redis::RedisOptions;
 
-    pub(crate) fn start(_has_page: bool) {}
+    use crate::telemetry::TelemetryDemands;
+
+    pub(crate) fn start(_demands: TelemetryDemands) {}
 
     pub(crate) fn stop() {}
 
@@ -53,6 +68,8 @@ mod disabled {
     }
 
     pub(crate) fn observe_relay(_relay: &Relay) {}
+
+    pub(crate) fn observe_gateway_load(_gateway: &Gateway) {}
 
     pub(crate) fn observe_stores(options: RedisOptions) -> RedisOptions {
         options

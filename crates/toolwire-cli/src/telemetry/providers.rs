@@ -11,11 +11,12 @@ use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use toolwire::relay::Relay;
 use toolwire::{ClientBuilder, Server};
-use toolwire_gateway::GatewayOptions;
+use toolwire_gateway::{Gateway, GatewayOptions};
 use toolwire_otel::Telemetry;
 use toolwire_redis::RedisOptions;
 
 use crate::show::plain_text;
+use crate::telemetry::TelemetryDemands;
 use crate::telemetry::otlp_client::OtlpClient;
 use crate::telemetry::prometheus::PrometheusText;
 use crate::telemetry::propagators::OtelPropagators;
@@ -37,11 +38,16 @@ struct Providers {
 
 static PROVIDERS: OnceLock<Providers> = OnceLock::new();
 
-/// Creates the providers that the environment and `--metrics` demand. Must be called in a runtime.
-pub(crate) fn start(has_page: bool) {
+/// Creates the providers that the environment and the options demand. Must be called in a runtime.
+pub(crate) fn start(demands: TelemetryDemands) {
     let environment = OtelEnvironment::read(|name| env::var(name).ok());
     let traces = environment.exports_traces.then(traces).flatten();
-    let text = has_page.then(PrometheusText::default);
+    if demands.trace_ids_in_errors && traces.is_none() {
+        warn(
+            "--trace-ids-in-errors has no effect, because no spans are exported; set OTEL_EXPORTER_OTLP_ENDPOINT",
+        );
+    }
+    let text = demands.has_page.then(PrometheusText::default);
     let metrics = metrics(environment.exports_metrics, text.clone());
     if traces.is_none() && metrics.is_none() {
         return;
@@ -49,13 +55,14 @@ pub(crate) fn start(has_page: bool) {
     let mut telemetry = Telemetry::new();
     let propagators = OtelPropagators::read(env::var("OTEL_PROPAGATORS").ok().as_deref());
     if let Some(unknown) = &propagators.unknown {
-        // The command also runs if standard error is closed.
-        let _ = writeln!(
-            std::io::stderr(),
-            "toolwire: warning: OTEL_PROPAGATORS has unknown names, which are ignored: {}; the known ones are \
-             tracecontext, baggage and none",
+        warn(&format!(
+            "OTEL_PROPAGATORS has unknown names, which are ignored: {}; the known ones are tracecontext, baggage and \
+             none",
             plain_text(unknown)
-        );
+        ));
+    }
+    if demands.trace_ids_in_errors && traces.is_some() {
+        telemetry = telemetry.with_trace_ids_in_errors();
     }
     if !propagators.trace_context {
         telemetry = telemetry.without_trace_context();
@@ -159,6 +166,13 @@ pub(crate) fn observe_gateway(options: GatewayOptions) -> GatewayOptions {
     }
 }
 
+/// Adds the gauges of the upstreams of a gateway.
+pub(crate) fn observe_gateway_load(gateway: &Gateway) {
+    if let Some(providers) = PROVIDERS.get() {
+        providers.telemetry.observe_relays(gateway.load_reader());
+    }
+}
+
 /// Adds the gauges of the relay of a proxy.
 pub(crate) fn observe_relay(relay: &Relay) {
     if let Some(providers) = PROVIDERS.get() {
@@ -210,6 +224,11 @@ fn metrics(is_exported: bool, text: Option<PrometheusText>) -> Option<SdkMeterPr
         provider = provider.with_reader(reader.build());
     }
     Some(provider.build())
+}
+
+/// Shows a warning. The command also runs if standard error is closed.
+fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "toolwire: warning: {text}");
 }
 
 /// Reports an exporter that cannot be created. The command runs without it.

@@ -59,6 +59,7 @@ pub(crate) async fn gateway(
     }
     let gateway = Gateway::new(config, telemetry::observe_gateway(options));
     let gateway = gateway.map_err(|error| failed(&error))?;
+    telemetry::observe_gateway_load(&gateway);
     #[cfg(feature = "otel")]
     let _metrics = match &arguments.metrics {
         Some(address) => {

@@ -26,6 +26,13 @@ impl SmallServer {
         Self { url, serving }
     }
 
+    /// Stops listening.
+    #[cfg(feature = "otel")]
+    pub(crate) async fn stop(mut self) {
+        self.serving.abort();
+        let _ = (&mut self.serving).await;
+    }
+
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
