@@ -190,7 +190,7 @@ async fn elicitation_uses_the_mechanism_of_the_era() {
         });
         let question = || json!({"question": "Really?"});
         let mut check = async |tool: &str, arguments: Value, reply: Value, expected: &str| {
-            let response = call_and_reply(&mut demo, tool, arguments, reply).await;
+            let response = demo.call_with_input(tool, arguments, reply).await;
             assert_eq!(
                 response["result"]["content"][0]["text"], expected,
                 "{response}"
@@ -217,34 +217,6 @@ async fn elicitation_uses_the_mechanism_of_the_era() {
         check("summarise", json!({"text": "Long."}), summary, "In short.").await;
         demo.end_successfully().await;
     }
-}
-
-/// Calls a tool with one input request, and responds to it.
-async fn call_and_reply(demo: &mut Demo, tool: &str, arguments: Value, reply: Value) -> Value {
-    let id = demo.start_call(tool, arguments.clone()).await;
-    if demo.era() == Era::Legacy {
-        let request = demo
-            .next_unsolicited(|message| message.get("id").is_some())
-            .await;
-        demo.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": reply}))
-            .await;
-        return demo.response(id).await;
-    }
-    let asked = demo.response(id).await;
-    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
-    let requests = asked["result"]["inputRequests"].as_object();
-    let (key, _) = requests
-        .and_then(|requests| requests.iter().next())
-        .expect("there is an input request");
-    let mut params = json!({
-        "name": tool,
-        "arguments": arguments,
-        "inputResponses": {key: reply},
-    });
-    if let Some(state) = asked["result"].get("requestState") {
-        params["requestState"] = state.clone();
-    }
-    demo.ask("tools/call", params).await
 }
 
 #[tokio::test]

@@ -16,17 +16,17 @@ const CLIENTS: usize = 8;
 const CALLS: i64 = 10_000;
 
 /// A file with a key, which is removed at the end.
-struct KeyFile(PathBuf);
+pub(crate) struct KeyFile(PathBuf);
 
 impl KeyFile {
-    fn new(name: &str, bytes: &[u8]) -> Self {
+    pub(crate) fn new(name: &str, bytes: &[u8]) -> Self {
         let name = format!("toolwire-tests-{}-{name}.key", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, bytes).expect("the key is written");
         Self(path)
     }
 
-    fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.0.to_str().expect("the path is text")
     }
 }
@@ -38,13 +38,13 @@ impl Drop for KeyFile {
 }
 
 /// A client with a connection to each node. Each request goes to the next node.
-struct RoundRobin {
+pub(crate) struct RoundRobin {
     connections: Vec<BufReader<TcpStream>>,
     next: usize,
 }
 
 impl RoundRobin {
-    async fn connect(nodes: &[HttpDemo], first: usize) -> Self {
+    pub(crate) async fn connect(nodes: &[HttpDemo], first: usize) -> Self {
         let mut connections = Vec::new();
         for node in nodes {
             connections.push(BufReader::new(node.connect().await));
@@ -56,7 +56,7 @@ impl RoundRobin {
     }
 
     /// Sends a message and returns the body of the response.
-    async fn send(&mut self, body: &str) -> String {
+    pub(crate) async fn send(&mut self, body: &str) -> String {
         let count = self.connections.len();
         let connection = &mut self.connections[self.next % count];
         self.next += 1;

@@ -244,6 +244,39 @@ impl Demo {
             .to_owned()
     }
 
+    /// Calls a tool with one input request, and responds to it. Returns the response to the call.
+    pub(crate) async fn call_with_input(
+        &mut self,
+        tool: &str,
+        arguments: Value,
+        reply: Value,
+    ) -> Value {
+        let id = self.start_call(tool, arguments.clone()).await;
+        if self.era == Era::Legacy {
+            let request = self
+                .next_unsolicited(|message| message.get("id").is_some())
+                .await;
+            self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": reply}))
+                .await;
+            return self.response(id).await;
+        }
+        let asked = self.response(id).await;
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+        let requests = asked["result"]["inputRequests"].as_object();
+        let (key, _) = requests
+            .and_then(|requests| requests.iter().next())
+            .expect("there is an input request");
+        let mut params = json!({
+            "name": tool,
+            "arguments": arguments,
+            "inputResponses": {key: reply},
+        });
+        if let Some(state) = asked["result"].get("requestState") {
+            params["requestState"] = state.clone();
+        }
+        self.ask("tools/call", params).await
+    }
+
     /// Waits for the response to a request. Messages that arrive before it are stored.
     pub(crate) async fn response(&mut self, id: i64) -> Value {
         loop {

@@ -22,8 +22,12 @@ const DEFAULT_CALLS: usize = 400;
 /// The number of clients at a time. The half of them is legacy, and each of these has a server process.
 const CLIENTS: usize = 4;
 
-/// One of this number of calls is cancelled, and in one a server is killed.
+/// One of this number of calls is cancelled.
 const CALLS_PER_FAILURE: usize = 100;
+
+/// The calls of these numbers, of each [`CALLS_PER_FAILURE`] of a legacy client, lose their server. Only the half of the
+/// clients is legacy, so a server is killed in one of [`CALLS_PER_FAILURE`] calls of all clients.
+const LOSSES: [usize; 2] = [55, 77];
 
 /// How much more memory the proxy may use at the end, in KiB.
 const MEMORY_MARGIN: u64 = 16 * 1024;
@@ -153,7 +157,7 @@ async fn make_calls(proxy: Arc<Proxy>, era: Era, count: usize) {
             let endless = client.call_tool("countdown", json!({"from": 60_000, "delay_ms": 1000}));
             let cancelled = tokio::time::timeout(Duration::from_millis(5), async { endless.await });
             assert!(cancelled.await.is_err(), "the call does not end by itself");
-        } else if let (66, Some(killed)) = (failure, group) {
+        } else if let Some(killed) = group.filter(|_| LOSSES.contains(&failure)) {
             let running = client.call_tool("countdown", json!({"from": 5, "delay_ms": 100}));
             let kill = async {
                 tokio::time::sleep(Duration::from_millis(50)).await;
