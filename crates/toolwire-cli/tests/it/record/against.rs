@@ -12,7 +12,9 @@ use crate::http::HttpDemo;
 #[cfg(target_os = "linux")]
 use crate::process::toolwire;
 use crate::record::secrets::{JWT, log_in};
-use crate::record::{CALLS, RecordFile, TASK_CALL, against, check_same, demo, record_call};
+use crate::record::{
+    CALLS, RecordFile, TASK_CALL, against, check_same, demo, record_call, record_unchecked,
+};
 
 /// Returns the time.
 #[tool(read_only)]
@@ -72,9 +74,14 @@ async fn records_replay_without_a_difference() {
     ] {
         for era in ["modern", "legacy"] {
             for call in calls {
-                let record = record_call(call, era, server).await;
                 let case = format!("{server:?} {era} {call:?}");
-                check_same(&record, compared, &case).await;
+                let record = if server == compared {
+                    record_call(call, era, server).await
+                } else {
+                    let record = record_unchecked(call, era, server).await;
+                    check_same(&record, compared, &case).await;
+                    record
+                };
                 let has_http = record.text().contains(r#""kind":"http""#);
                 assert_eq!(has_http, server.len() == 1, "{case}");
             }

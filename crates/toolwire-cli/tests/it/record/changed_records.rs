@@ -2,7 +2,7 @@
 
 use crate::client::{run, run_command};
 use crate::process::toolwire;
-use crate::record::{PROGRAM, against, demo, record_call};
+use crate::record::{PROGRAM, RecordFile, against, check_same, demo, record_call};
 
 #[tokio::test]
 async fn request_without_a_recorded_response_is_skipped() {
@@ -44,13 +44,9 @@ async fn options_of_a_connection_need_a_server() {
 #[tokio::test]
 async fn replay_against_a_server_can_be_recorded() {
     let record = record_call(&["call", "add", "a=1", "b=2"], "modern", &demo()).await;
-    let second = record
-        .directory
-        .0
-        .join("second.mcplog")
-        .display()
-        .to_string();
-    against(&record, &demo(), &["--record", &second]).await.ok();
-    let second = std::fs::read_to_string(second).expect("the record was written");
-    assert!(second.contains(r#""sum":3"#), "{second}");
+    let second = RecordFile::new("second");
+    let options = ["--record", &second.name()];
+    against(&record, &demo(), &options).await.ok();
+    assert!(second.text().contains(r#""sum":3"#), "{}", second.text());
+    check_same(&second, &demo(), "record of a replay").await;
 }

@@ -42,10 +42,7 @@ async fn record_of_a_gateway_replays_without_a_difference() {
         text.contains(r#""kind":"connection","server":"demo""#),
         "{text}"
     );
-    let output = crate::record::against(&record, &demo(), &["--yes"])
-        .await
-        .ok();
-    assert!(output.contains(" 0 different"), "{output}");
+    check_same(&record, &demo(), "gateway").await;
 }
 
 #[tokio::test]
@@ -65,10 +62,7 @@ async fn record_of_the_inspector_replays_without_a_difference() {
     assert!(log.to_string().contains("tools/call"), "{log}");
     record.text_with(r#""sum":3"#).await;
     drop(inspect);
-    let output = crate::record::against(&record, &demo(), &["--yes"])
-        .await
-        .ok();
-    assert!(output.contains("same       tools/call add\n"), "{output}");
+    check_same(&record, &demo(), "inspect").await;
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use toolwire::{CallToolResult, Server, tool};
 use crate::client::small_server::SmallServer;
 use crate::client::{run, run_command};
 use crate::process::toolwire;
-use crate::record::RecordFile;
+use crate::record::{RecordFile, against, check_same};
 
 pub(super) const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.Y2FuYXJ5LWNhbmFyeQ";
 const CANARY: &str = "canary-7f3a9";
@@ -32,6 +32,7 @@ async fn count_logins(password: String) -> usize {
     LOGINS.fetch_add(1, Ordering::Relaxed) + 1
 }
 
+/// Records a call with secrets, and compares the server with the record.
 async fn recorded(options: &[&str]) -> (RecordFile, String) {
     let server = SmallServer::start(Server::new("secrets", "1.0.0").tool(log_in)).await;
     let record = RecordFile::new("secrets");
@@ -46,6 +47,19 @@ async fn recorded(options: &[&str]) -> (RecordFile, String) {
     let output = run_command(command).await;
     let stderr = output.stderr.clone();
     output.ok();
+    if options.contains(&"--unredacted") {
+        check_same(&record, &[server.url()], "secrets").await;
+    } else {
+        // A redacted request is not sent, and a redacted response has no difference.
+        let report = against(&record, &[server.url()], &["--yes", "--json"]).await;
+        let report = report.json();
+        assert_eq!(
+            (&report["different"], &report["skipped"]),
+            (&0.into(), &1.into()),
+            "{report}"
+        );
+        assert!(report["same"].as_u64() > Some(0), "{report}");
+    }
     (record, stderr)
 }
 
