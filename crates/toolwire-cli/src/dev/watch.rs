@@ -266,6 +266,45 @@ mod tests {
         assert_eq!(watcher.changed_so_far().await, BTreeSet::new());
     }
 
+    /// Writes a file this many times, with pauses between, while a watcher looks. Returns how long the look took.
+    async fn look_while_writing(name: &str, writes: usize, pause: Duration) -> Duration {
+        let directory = Directory::new(name);
+        directory.write("a.rs", "");
+        let screen = Screen::new(false, crate::output_arguments::Colour::Never);
+        let mut watcher = Watcher::new(std::slice::from_ref(&directory.0), &screen).await;
+        // Each text has another length, so that the time stamps of the file system do not matter.
+        directory.write("a.rs", "x");
+        let writing = async {
+            for length in 2..=writes {
+                tokio::time::sleep(pause).await;
+                directory.write("a.rs", &"x".repeat(length));
+            }
+            std::future::pending::<()>().await;
+        };
+        let start = Instant::now();
+        let changed = tokio::select! {
+            changed = watcher.changed_so_far() => changed,
+            () = writing => BTreeSet::new(),
+        };
+        assert_eq!(changed, BTreeSet::from([directory.0.join("a.rs")]));
+        start.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn change_is_reported_after_150_ms_without_another_one() {
+        let pause = Duration::from_millis(100);
+        let quiet = Duration::from_millis(150);
+        assert_eq!(look_while_writing("quiet-1", 1, pause).await, quiet);
+        // The last of 4 writes is after 300 ms. The looks are after 150, 300 and 450 ms.
+        let after_last = look_while_writing("quiet-4", 4, pause).await;
+        assert!(after_last >= 3 * pause + quiet, "{after_last:?}");
+        assert!(after_last <= 3 * pause + 2 * quiet, "{after_last:?}");
+        // A file that is written all the time delays a build by 2 s.
+        let endless = look_while_writing("quiet-endless", 1000, pause).await;
+        assert!(endless >= MAX_QUIET_WAIT, "{endless:?}");
+        assert!(endless < MAX_QUIET_WAIT + quiet, "{endless:?}");
+    }
+
     #[test]
     fn results_and_hidden_files_are_ignored() {
         let directory = Directory::new("ignored");

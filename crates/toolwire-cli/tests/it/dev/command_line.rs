@@ -32,7 +32,9 @@ async fn page_and_clients_use_one_address() {
     until_connected(&command.page).await;
     let outcome = command.page.call("add", json!({"a": 40, "b": 2})).await;
     assert_eq!(outcome["result"]["structuredContent"], json!({"sum": 42}));
-    project.until_contains("session.mcplog", "tools/call").await;
+    project
+        .until_contains("session.mcplog", r#""sum":42"#)
+        .await;
     // The endpoint rejects other hosts, as the page does.
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     for path in ["/mcp", "/api/state", "/"] {
@@ -40,6 +42,12 @@ async fn page_and_clients_use_one_address() {
         let response = command.page.send("POST", path, &host, Some(&body)).await;
         assert_eq!(response.status(), 403, "{path}: {response:?}");
     }
+    drop(command);
+    let record = project.path.join("session.mcplog").display().to_string();
+    let server = ["--yes", "--", PROGRAM, "demo", "--stdio"];
+    let replay = [&["replay", &record, "--against"], &server[..]].concat();
+    let output = run_command(toolwire(&replay)).await.ok();
+    assert!(output.contains("same       tools/call add\n"), "{output}");
 }
 
 /// Greets the caller.
@@ -62,6 +70,31 @@ async fn server_with_an_address_is_served() {
             "{era}: {called}"
         );
     }
+}
+
+#[tokio::test]
+async fn options_of_the_page_are_for_its_connection() {
+    let project = Project::empty();
+    let options = ["--fault", "delay=30ms", "--without", "elicitation"];
+    let options = [&options[..], &["--calls", "mine.json"]].concat();
+    let server = ["--", PROGRAM, "demo", "--stdio"];
+    let arguments = [&options[..], &server].concat();
+    let command = DevCommand::start(&project.path, &arguments).await;
+    until_connected(&command.page).await;
+    let settings = command.page.get("/api/state").await["settings"].take();
+    assert_eq!(settings["faults"]["delayMs"], 30, "{settings}");
+    assert_eq!(settings["elicitation"], false, "{settings}");
+    assert_eq!(command.page.get("/api/saved").await["file"], "mine.json");
+    let outcome = command
+        .page
+        .call("approve", json!({"question": "Go?"}))
+        .await;
+    assert_eq!(outcome["failed"], true, "{outcome}");
+    assert!(outcome["tookMs"].as_u64() >= Some(30), "{outcome}");
+    // Other clients are not affected.
+    let call = ["call", &command.mcp, "approve", "question=Go?", "--decline"];
+    let called = run_command(toolwire(&call)).await.ok();
+    assert!(called.contains("not approved"), "{called}");
 }
 
 #[tokio::test]

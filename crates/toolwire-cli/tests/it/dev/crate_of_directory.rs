@@ -66,4 +66,10 @@ async fn program_of_the_last_good_build_stays() {
     let call = ["call", &command.mcp, "tiny", "--era", "legacy"];
     let called = run_command(toolwire(&call)).await.ok();
     assert!(called.contains("called"), "{called}");
+
+    project.write("src/main.rs", &MAIN.replace("\"tiny\"", "\"mended\""));
+    until_build(&command.page, is_running).await;
+    let call = ["call", &command.mcp, "mended", "--era", "legacy"];
+    let called = run_command(toolwire(&call)).await.ok();
+    assert!(called.contains("called"), "{called}");
 }

@@ -5,3 +5,4 @@ mod command_line;
 mod crate_of_directory;
 mod project;
 mod reload;
+mod tasks;

@@ -26,7 +26,8 @@ rm holding
 mv next.sh built.sh
 "#;
 
-/// A legacy server. The line before it sets the name of its first tool.
+/// A legacy server. The line before it sets the name of its first tool. Its standard error contains the beginning of an
+/// escape sequence, a C1 control character and a bidirectional control.
 const SERVER: &str = r#"
 echo $$ >> processes
 result() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -38,8 +39,9 @@ while IFS= read -r line; do
   id=${id%%[!0-9]*}
   case $line in
     *'"method":"initialize"'*)
+      case $line in *'"elicitation":'*) elicits=yes ;; esac
       result '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"serverInfo":{"name":"script","version":"1"}}' ;;
-    *'"method":"tools/list"'*) result '{"tools":['"$(tool $tool),$(tool wait)"']}' ;;
+    *'"method":"tools/list"'*) result '{"tools":['"$(tool $tool),$(tool wait),$(tool ask)"']}' ;;
     *'"method":"resources/list"'*) result '{"resources":[{"name":"note","uri":"note:///1"}]}' ;;
     *'"method":"resources/templates/list"'*) result '{"resourceTemplates":[]}' ;;
     *'"method":"resources/subscribe"'*) echo $tool >> subscriptions; result '{}' ;;
@@ -48,7 +50,19 @@ while IFS= read -r line; do
       echo > waiting
       while [ ! -e go ]; do sleep 0.05; done
       text $tool ;;
-    *'"method":"tools/call"'*) echo "called $tool" >&2; text $tool ;;
+    *'"method":"tools/call"'*'"name":"ask"'*)
+      [ -z "$elicits" ] && text "$tool cannot ask" && continue
+      printf '{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":{"message":"Go?","requestedSchema":{"type":"object","properties":{"go":{"type":"boolean"}}}}}\n'
+      while IFS= read -r line; do
+        case $line in *'"id":"ask"'*) break ;; esac
+      done
+      case $line in
+        *'"action":"accept"'*) text "$tool accepted" ;;
+        *) text "$tool declined" ;;
+      esac ;;
+    *'"method":"tools/call"'*)
+      printf 'called %s\033]0;title\007\302\233\342\200\256\n' $tool >&2
+      text $tool ;;
     *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
   esac
 done

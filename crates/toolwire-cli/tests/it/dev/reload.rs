@@ -56,14 +56,14 @@ async fn client_stays_connected_while_its_server_changes() {
     for era in Era::BOTH {
         let project = Project::new();
         let (mut client, page) = start_with_client(&project, era).await;
-        assert_eq!(tools(&mut client).await, ["first", "wait"]);
+        assert_eq!(tools(&mut client).await, ["first", "wait", "ask"]);
         listen(&mut client).await;
         let waiting = client.start_call("wait", json!({})).await;
         project.until_contains("waiting", "\n").await;
 
         project.write_server("second", "");
         until_changed(&mut client).await;
-        assert_eq!(tools(&mut client).await, ["second", "wait"]);
+        assert_eq!(tools(&mut client).await, ["second", "wait", "ask"]);
         assert_served_in_time(&project).await;
         assert_eq!(client.call_text("second", json!({})).await, "second");
 
@@ -91,7 +91,7 @@ async fn client_stays_connected_while_its_server_changes() {
         let is_next =
             |build: &Value| build["phase"] == "running" && build["number"].as_u64() > Some(number);
         until_build(&page, is_next).await;
-        assert_eq!(tools(&mut client).await, ["second", "wait"]);
+        assert_eq!(tools(&mut client).await, ["second", "wait", "ask"]);
         assert_served_in_time(&project).await;
         let mut changes = client.unsolicited.iter();
         assert!(!changes.any(|message| message["method"] == TOOLS_CHANGED));
@@ -103,31 +103,74 @@ async fn client_stays_connected_while_its_server_changes() {
 
         project.write_server("third", "");
         until_changed(&mut client).await;
-        assert_eq!(tools(&mut client).await, ["third", "wait"]);
+        assert_eq!(tools(&mut client).await, ["third", "wait", "ask"]);
         assert_served_in_time(&project).await;
         until_connected(&page).await;
         let shown = page.get("/api/lists/tools").await;
         assert_eq!(shown["items"][0]["name"], "third", "{shown}");
         let ended = client.end().await;
         assert!(ended.status.success(), "{:?}", ended.status);
+        assert_terminal_is_safe(&project.read("stderr"));
     }
+}
+
+/// Fails unless the output has the lines of the build and of the server, without their control characters.
+fn assert_terminal_is_safe(stderr: &str) {
+    for line in ["error: the tool is", "called second"] {
+        assert!(stderr.contains(line), "{stderr}");
+    }
+    let is_unsafe = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!stderr.contains(is_unsafe), "{stderr:?}");
+}
+
+#[tokio::test]
+async fn new_server_gets_the_capabilities_of_the_client() {
+    for era in Era::BOTH {
+        let project = Project::new();
+        let (mut client, _page) = start_with_client(&project, era).await;
+        listen(&mut client).await;
+        for tool in ["first", "second"] {
+            if tool == "second" {
+                project.write_server(tool, "");
+                until_changed(&mut client).await;
+            }
+            let accept = json!({"action": "accept", "content": {"go": true}});
+            let response = client.call_with_input("ask", json!({}), accept).await;
+            let text = &response["result"]["content"][0]["text"];
+            assert_eq!(*text, format!("{tool} accepted"), "{era:?}: {response}");
+        }
+    }
+}
+
+/// Subscribes to the resource of the server.
+async fn subscribe(client: &mut Demo) {
+    const URI: &str = "note:///1";
+    if client.era() == Era::Legacy {
+        let subscribed = client.ask("resources/subscribe", json!({"uri": URI})).await;
+        assert!(subscribed.get("error").is_none(), "{subscribed}");
+        return;
+    }
+    let filter = json!({"notifications": {"resourceSubscriptions": [URI]}});
+    client.request("subscriptions/listen", filter).await;
+    let is_accepted =
+        |message: &Value| message["method"] == "notifications/subscriptions/acknowledged";
+    client.next_unsolicited(is_accepted).await;
 }
 
 #[tokio::test]
 async fn subscriptions_are_made_again_at_the_new_server() {
-    let project = Project::new();
-    let (mut client, _page) = start_with_client(&project, Era::Legacy).await;
-    let subscribed = client
-        .ask("resources/subscribe", json!({"uri": "note:///1"}))
-        .await;
-    assert!(subscribed.get("error").is_none(), "{subscribed}");
-    project.until_contains("subscriptions", "first").await;
-    project.write_server("second", "");
-    // The content of the resource may differ at the new server.
-    let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
-    let updated = client.next_unsolicited(is_update).await;
-    assert_eq!(updated["params"]["uri"], "note:///1");
-    project.until_contains("subscriptions", "second").await;
+    for era in Era::BOTH {
+        let project = Project::new();
+        let (mut client, _page) = start_with_client(&project, era).await;
+        subscribe(&mut client).await;
+        project.until_contains("subscriptions", "first").await;
+        project.write_server("second", "");
+        // The content of the resource may differ at the new server.
+        let is_update = |message: &Value| message["method"] == "notifications/resources/updated";
+        let updated = client.next_unsolicited(is_update).await;
+        assert_eq!(updated["params"]["uri"], "note:///1", "{era:?}");
+        project.until_contains("subscriptions", "second").await;
+    }
 }
 
 #[tokio::test]
@@ -148,6 +191,15 @@ async fn record_of_the_page_contains_standard_error() {
     let line = record.lines().find(|line| line.contains("called first"));
     let line: Value = serde_json::from_str(line.expect("a line")).expect("JSON");
     assert_eq!(line["kind"], "stderr", "{line}");
+    // What the page sends replays at the server that it developed.
+    page.call("first", json!({})).await;
+    page.set_recording(false).await;
+    let may_change = json!({"mayChange": true});
+    let compared = page.request("POST", "/api/compare", Some(&may_change));
+    let (_, report) = compared.await;
+    let counts = (&report["different"], &report["skipped"]);
+    assert_eq!(counts, (&json!(0), &json!(0)), "{report}");
+    assert!(report["same"].as_u64() > Some(1), "{report}");
 }
 
 #[tokio::test]
