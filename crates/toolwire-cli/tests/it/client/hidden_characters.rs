@@ -104,3 +104,33 @@ async fn json_result_keeps_its_value() {
     let text = run_with_messages(&["read", "a:b"], std::slice::from_ref(&message)).await;
     assert_eq!(text.ok(), format!("a{}b\r\n", hidden()));
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+#[expect(deprecated, reason = "the command shows the log messages of servers")]
+async fn progress_and_log_messages_have_no_hidden_characters() {
+    use toolwire::{LoggingLevel, RawJson, RequestContext, Server, Tool, ToolHandler};
+
+    use crate::client::small_server::SmallServer;
+    use crate::client::terminal::run_at_terminal;
+    use crate::process::toolwire;
+
+    let tool = Tool::new("noisy", json!({"type": "object"}));
+    let tool = ToolHandler::raw(tool, |ctx: RequestContext, _: RawJson| async move {
+        ctx.report_steps(1, 1, Some(&format!("\u{1b}[2Jstep{}", hidden())));
+        ctx.log(LoggingLevel::Error, format!("\u{1b}[2Jlogged{}", hidden()));
+        "done"
+    });
+    let server = SmallServer::start(Server::new("small", "1").with_logging().tool(tool)).await;
+    for era in ["modern", "legacy"] {
+        let call = ["call", server.url(), "noisy", "--era", era];
+        let command = toolwire(&[&call[..], &["--log-level", "debug"]].concat());
+        let ran = run_at_terminal(command, &[]).await;
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        for text in ["step", "logged"] {
+            assert!(ran.shown.contains(text), "{era}: {ran:?}");
+        }
+        // The command erases its own line of progress.
+        check_clean(&ran.shown.replace("\r\u{1b}[K", ""));
+    }
+}

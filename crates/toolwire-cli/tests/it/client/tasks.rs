@@ -270,6 +270,22 @@ mod terminal {
     }
 
     #[tokio::test]
+    async fn status_of_a_task_is_shown_while_it_works() {
+        for words in [["call"].as_slice(), &["task", "wait"]] {
+            let server = rendering().await;
+            let url = server.url();
+            let name = if words == ["call"] { "render" } else { TASK };
+            let arguments = [words, &[&url, name]].concat();
+            let ended = run_at_terminal(toolwire(&arguments), &[]).await;
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            assert_eq!(ended.stdout, "a film\n");
+            // The line is removed when the task has ended.
+            let (_, rest) = ended.shown.split_once("… 1/2").expect("the status message");
+            assert!(rest.contains("\r\u{1b}[K"), "{ended:?}");
+        }
+    }
+
+    #[tokio::test]
     async fn user_declines_the_form_of_a_task() {
         let (_, _, response) = respond(&[("(yes or no): ", "!d")]).await;
         assert_eq!(response, json!({"action": "decline"}));
