@@ -176,6 +176,14 @@ fn lint(root: &Path) -> Outcome {
             "warnings",
         ])?;
     }
+    // What `toolwire new` creates, with the features that its own manifest selects. The first two select the same.
+    for created in [
+        &["--package", "new-stdio", "--package", "new-http"][..],
+        &["--package", "new-auth"],
+    ] {
+        let checked = [&["clippy", "--all-targets"], created].concat();
+        lint(&[&checked[..], &["--", "-D", "warnings"]].concat())?;
+    }
     // The documentation of the other packages is not published.
     let packages = DOCUMENTED.iter().flat_map(|package| ["--package", package]);
     let arguments: Vec<&str> = ["doc", "--no-deps", "--all-features"]

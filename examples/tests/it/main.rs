@@ -31,18 +31,3 @@ mod two_processes;
 #[path = "../../examples/in_process_test.rs"]
 #[expect(dead_code, reason = "the tests do not call the example's `main`")]
 mod in_process_test;
-
-/// The templates of `toolwire new` have their own tests.
-#[path = "../../../crates/toolwire-cli/templates/stdio.rs"]
-#[expect(dead_code, reason = "the tests do not call the template's `main`")]
-mod template_stdio;
-
-/// The template of a server over HTTP.
-#[path = "../../../crates/toolwire-cli/templates/http.rs"]
-#[expect(dead_code, reason = "the tests do not call the template's `main`")]
-mod template_http;
-
-/// The template of a server that requires access tokens.
-#[path = "../../../crates/toolwire-cli/templates/auth.rs"]
-#[expect(dead_code, reason = "the tests do not call the template's `main`")]
-mod template_auth;

@@ -1,5 +1,5 @@
-//! Creates the crate of a new server from templates. `crates/toolwire-cli/templates` has the files, and the tests of
-//! the examples build and test them.
+//! Creates the crate of a new server from templates. `crates/toolwire-cli/templates` has the files, and the packages in
+//! `examples/new` build and test them.
 
 use std::fs;
 use std::io::{self, Write as _};
