@@ -1,9 +1,9 @@
 //! The server over HTTP. Legacy revisions have sessions with a stream of their own.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::mirror::http_message::Head;
@@ -17,7 +17,39 @@ const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconn
 /// A session, and the messages for its stream.
 struct HttpSession {
     session: Session,
-    messages: Mutex<Receiver<String>>,
+    stream: Arc<SessionStream>,
+}
+
+/// The stream for messages that belong to no request. A new stream ends the one before.
+struct SessionStream {
+    sender: Mutex<Sender<String>>,
+    /// The messages before the first stream is opened.
+    first: Mutex<Option<Receiver<String>>>,
+}
+
+impl SessionStream {
+    fn new() -> Self {
+        let (sender, messages) = channel();
+        Self {
+            sender: Mutex::new(sender),
+            first: Mutex::new(Some(messages)),
+        }
+    }
+
+    fn send(&self, text: &str) {
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        // The client may have closed the stream.
+        let _ = sender.send(text.to_owned());
+    }
+
+    fn open(&self) -> Receiver<String> {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.take().unwrap_or_else(|| {
+            let (sender, messages) = channel();
+            *self.sender.lock().unwrap_or_else(PoisonError::into_inner) = sender;
+            messages
+        })
+    }
 }
 
 struct HttpServer {
@@ -54,7 +86,7 @@ impl HttpServer {
                 ("POST", Some((id, session))) => post(socket, &id, &session, &body)?,
                 ("GET", Some((_, session))) if !self.revision.is_modern() => {
                     write!(&mut &*socket, "{EVENTS}\r\n")?;
-                    return forward(socket, &session);
+                    return forward(socket, &session.stream.open());
                 }
                 ("DELETE", Some((id, _))) => {
                     self.sessions().remove(&id);
@@ -89,14 +121,13 @@ impl HttpServer {
         if !self.revision.is_modern() && !is_initialize {
             return None;
         }
-        let (sender, messages) = channel();
-        let outside = move |text: &str| {
-            let _ = sender.send(text.to_owned());
-        };
-        let session = Arc::new(HttpSession {
-            session: Session::new(self.revision, outside),
-            messages: Mutex::new(messages),
-        });
+        let stream = Arc::new(SessionStream::new());
+        let outside = Arc::clone(&stream);
+        let mut session = Session::new(self.revision, move |text| outside.send(text));
+        if self.revision.is_modern() {
+            session = session.cancelled_by_disconnection();
+        }
+        let session = Arc::new(HttpSession { session, stream });
         sessions.insert(id.clone(), Arc::clone(&session));
         Some((id, session))
     }
@@ -123,12 +154,21 @@ fn post(mut socket: &TcpStream, id: &str, session: &HttpSession, body: &str) -> 
         .any(|method| body.contains(&format!(r#""method":"{method}""#)));
     if has_events {
         write!(socket, "{EVENTS}{session_header}\r\n")?;
+        // Before the client knows of its subscription, so that no message goes to an earlier stream.
+        let is_subscription = body.contains(r#""method":"subscriptions/listen""#);
+        let messages = is_subscription.then(|| session.stream.open());
         let after = session.session.handle(body, &|text| {
             // A client that cancels closes the connection.
             let _ = write_event(socket, text);
         });
-        if after == After::Subscribed {
-            forward(socket, session)?;
+        match (after, messages) {
+            (After::Subscribed, Some(messages)) => forward(socket, &messages)?,
+            (After::WaitsForDisconnection, _) => {
+                // An error means that the connection is closed.
+                let _ = socket.read(&mut [0]);
+                session.session.disconnected();
+            }
+            _ => {}
         }
         return Ok(false);
     }
@@ -141,11 +181,9 @@ fn post(mut socket: &TcpStream, id: &str, session: &HttpSession, body: &str) -> 
     respond(socket, "200 OK", &session_header, &response)
 }
 
-/// Writes the messages that belong to no request, until the client closes the connection.
-fn forward(socket: &TcpStream, session: &HttpSession) -> io::Result<()> {
-    let messages = session.messages.lock();
-    let messages = messages.unwrap_or_else(PoisonError::into_inner);
-    for text in messages.iter() {
+/// Writes the messages that belong to no request, until the client closes the connection or opens another stream.
+fn forward(socket: &TcpStream, messages: &Receiver<String>) -> io::Result<()> {
+    for text in messages {
         write_event(socket, &text)?;
     }
     Ok(())

@@ -15,6 +15,7 @@ mod server;
 mod server_requests;
 mod structure;
 mod wire;
+mod written;
 
 pub use http_server::serve_http;
 pub use recording::{Recording, differences};

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::mirror::server::Message;
 
 /// The messages that a client received, as text.
@@ -40,14 +38,9 @@ impl Recording {
         self.0.is_empty()
     }
 
-    /// Returns the messages by step. An invalid message is a text.
-    pub(crate) fn messages(&self) -> BTreeMap<(usize, String), Vec<Value>> {
-        let parse = |text: &String| {
-            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
-        };
-        let entries = self.0.iter();
-        let entries = entries.map(|(key, texts)| (key.clone(), texts.iter().map(parse).collect()));
-        entries.collect()
+    /// Returns the messages by step.
+    pub(crate) fn texts(&self) -> &BTreeMap<(usize, String), Vec<String>> {
+        &self.0
     }
 
     fn lines(&self) -> Vec<String> {

@@ -153,9 +153,14 @@ impl Run<'_> {
             ("inputResponses", responses.as_str()),
             ("requestState", r#""state \u00e9""#),
         ];
-        for (tool, method, _) in SERVER_REQUESTS {
-            if method != "ping" {
+        for (tool, method, range) in SERVER_REQUESTS {
+            if method == "ping" {
+                continue;
+            }
+            if self.server.is_in(&range) {
                 self.ask(tool)?;
+            } else {
+                self.skip(2);
             }
         }
         // Only a modern server asks for several inputs at once.

@@ -55,6 +55,8 @@ pub(crate) struct Session {
     outside: Box<dyn Fn(&str) + std::marker::Send + Sync>,
     state: Mutex<State>,
     changed: Condvar,
+    /// Whether a client cancels a request by closing its stream, instead of a notification.
+    is_cancelled_by_disconnection: bool,
 }
 
 #[derive(Default)]
@@ -75,6 +77,8 @@ pub(crate) enum After {
     Done,
     /// The request is a subscription: its stream stays open.
     Subscribed,
+    /// The request waits until its client closes the stream.
+    WaitsForDisconnection,
 }
 
 impl Session {
@@ -87,7 +91,20 @@ impl Session {
             outside: Box::new(outside),
             state: Mutex::default(),
             changed: Condvar::new(),
+            is_cancelled_by_disconnection: false,
         }
+    }
+
+    /// Returns a session whose client cancels a request by closing its stream.
+    pub(crate) fn cancelled_by_disconnection(mut self) -> Self {
+        self.is_cancelled_by_disconnection = true;
+        self
+    }
+
+    /// Counts a request whose client has closed its stream.
+    pub(crate) fn disconnected(&self) {
+        self.state().cancellations += 1;
+        self.changed.notify_all();
     }
 
     /// Handles a message. `send` sends messages that belong to it.
@@ -125,6 +142,8 @@ impl Session {
                     send(&format!(
                         r#"{{"jsonrpc":"2.0","id":{id},"{name}":{value}}}"#
                     ));
+                } else if self.is_cancelled_by_disconnection {
+                    return After::WaitsForDisconnection;
                 }
             }
         }
@@ -147,7 +166,7 @@ impl Session {
         self.changed.notify_all();
     }
 
-    /// Returns the outcome of a request, or `None` if it was cancelled.
+    /// Returns the outcome of a request, or `None` if it was cancelled, or waits for its cancellation.
     fn respond(
         &self,
         method: &str,
@@ -179,6 +198,9 @@ impl Session {
             "wait" => {
                 // The client may cancel the call from now on.
                 send(&notification("com.example/event", &self.params(&[])));
+                if self.is_cancelled_by_disconnection {
+                    return None;
+                }
                 drop(self.wait_for(|state| state.cancellations > 0));
                 return None;
             }

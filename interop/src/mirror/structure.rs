@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use crate::mirror::recording::Recording;
+use crate::mirror::written::Written;
 
 /// Returns the members that differ between two recordings, one line each: `-` for a member that only the first one has,
-/// `+` for one that only the second one has, and `~` for another value. The steps follow in parentheses. The elements of an
-/// array have one name.
+/// `+` for one that only the second one has, `~` for another value, and `%` for an object whose common members are in another
+/// order. The steps follow in parentheses. The elements of an array have one name.
+///
+/// Values are compared as they are written, so that `1e2` and `100` differ.
 #[must_use]
 pub fn member_differences(first: &Recording, second: &Recording) -> Vec<String> {
     let mut found = Found::default();
@@ -33,16 +34,16 @@ pub fn member_differences(first: &Recording, second: &Recording) -> Vec<String> 
 }
 
 /// Returns the messages by the name of their step and by their kind: a method, or a response.
-fn by_step(recording: &Recording) -> BTreeMap<(String, String), Vec<Value>> {
-    let mut steps = BTreeMap::<_, Vec<Value>>::new();
-    for ((_, name), messages) in recording.messages() {
+fn by_step(recording: &Recording) -> BTreeMap<(String, String), Vec<Written>> {
+    let mut steps = BTreeMap::<_, Vec<Written>>::new();
+    for ((_, name), texts) in recording.texts() {
         let step = name.split(": ").next().unwrap_or_default().to_owned();
-        for mut message in messages {
-            let kind = message["method"].as_str().unwrap_or("response").to_owned();
+        for text in texts {
+            let mut message = Written::parse(text);
+            let method = message.member("method").and_then(Written::text);
+            let kind = method.unwrap_or_else(|| "response".to_owned());
             // Ids are numbered by step, and a proxy may have fewer steps.
-            if let Some(members) = message.as_object_mut() {
-                members.remove("id");
-            }
+            message.remove("id");
             let key = (step.clone(), kind);
             steps.entry(key).or_default().push(message);
         }
@@ -60,21 +61,26 @@ impl Found {
         steps.insert(step.to_owned());
     }
 
-    fn compare(&mut self, step: &str, path: &str, one: &Value, other: &Value) {
+    fn compare(&mut self, step: &str, path: &str, one: &Written, other: &Written) {
         match (one, other) {
-            (Value::Object(one), Value::Object(other)) => {
-                for (name, value) in one {
+            (Written::Object(members), Written::Object(others)) => {
+                for (name, value) in members {
                     let path = format!("{path} {name}");
-                    match other.get(name) {
+                    match other.member(name) {
                         Some(other) => self.compare(step, &path, value, other),
                         None => self.add("-", &path, step),
                     }
                 }
-                for name in other.keys().filter(|name| !one.contains_key(*name)) {
-                    self.add("+", &format!("{path} {name}"), step);
+                for (name, _) in others {
+                    if one.member(name).is_none() {
+                        self.add("+", &format!("{path} {name}"), step);
+                    }
+                }
+                if one.names_in(other) != other.names_in(one) {
+                    self.add("%", path, step);
                 }
             }
-            (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            (Written::Array(one), Written::Array(other)) if one.len() == other.len() => {
                 let path = format!("{path}[]");
                 for (one, other) in one.iter().zip(other) {
                     self.compare(step, &path, one, other);
@@ -91,5 +97,33 @@ impl Found {
             format!("{sign} {path} ({})", steps.join(", "))
         });
         lines.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_orders_are_compared_as_they_are_written() {
+        let check = |one: &str, other: &str, expected: &[&str]| {
+            let mut found = Found::default();
+            found.compare("step", "m", &Written::parse(one), &Written::parse(other));
+            assert_eq!(found.lines(), expected, "{one} {other}");
+        };
+        check(r#"{"a":1e2,"b":[1.0]}"#, r#"{ "a": 1e2, "b": [1.0] }"#, &[]);
+        check(r#"{"a":1e2}"#, r#"{"a":100.0}"#, &["~ m a (step)"]);
+        check("[1.0]", "[1]", &["~ m[] (step)"]);
+        check(r#""\u00e9""#, r#""é""#, &["~ m (step)"]);
+        check(
+            r#"{"a":1,"x":0,"b":2}"#,
+            r#"{"b":2,"a":1,"y":0}"#,
+            &["% m (step)", "- m x (step)", "+ m y (step)"],
+        );
+        check(
+            r#"{"a":1,"b":2}"#,
+            r#"{"a":1,"c":0,"b":2}"#,
+            &["+ m c (step)"],
+        );
     }
 }

@@ -175,34 +175,42 @@ fn http_to_http_changes_nothing() {
     check_same_revision(Transport::Http, Transport::Http);
 }
 
-/// Checks a client and a server of different eras.
-fn check_eras(client: (&str, Transport), server: (&str, Transport), expected: &str) {
-    let side = |(name, transport): (&str, Transport)| Side {
+/// Checks a client and a server of different eras, over the four pairs of transports. The file beside this one has the
+/// differences.
+fn check_eras(client: &str, server: &str, file: &str) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mirror");
+    let expected = std::fs::read_to_string(directory.join(file)).expect("the file is readable");
+    let side = |name: &str, transport: Transport| Side {
         revision: Revision::from_name(name).expect("a revision"),
         transport,
     };
-    let pair = Pair {
-        client: side(client),
-        server: side(server),
-    };
-    pair.check_differences(expected);
+    for server_transport in [Transport::Stdio, Transport::Http] {
+        for client_transport in [Transport::Stdio, Transport::Http] {
+            let pair = Pair {
+                client: side(client, client_transport),
+                server: side(server, server_transport),
+            };
+            pair.check_differences(&expected);
+        }
+    }
 }
 
 #[test]
 fn legacy_client_loses_only_what_its_revision_lacks() {
-    let expected = include_str!("legacy_client.txt");
-    for client in [Transport::Stdio, Transport::Http] {
-        let server = ("2026-07-28", Transport::Stdio);
-        check_eras(("2025-11-25", client), server, expected);
-    }
+    check_eras("2025-11-25", "2026-07-28", "legacy_client.txt");
 }
 
 #[test]
 fn modern_client_loses_only_what_its_revision_lacks() {
-    let expected = include_str!("modern_client.txt");
-    for server in [Transport::Stdio, Transport::Http] {
-        for client in [Transport::Stdio, Transport::Http] {
-            check_eras(("2026-07-28", client), ("2025-11-25", server), expected);
-        }
-    }
+    check_eras("2026-07-28", "2025-11-25", "modern_client.txt");
+}
+
+#[test]
+fn client_of_2025_03_26_loses_only_what_its_revision_lacks() {
+    check_eras("2025-03-26", "2026-07-28", "client_of_2025_03_26.txt");
+}
+
+#[test]
+fn modern_client_loses_only_what_a_server_of_2025_03_26_lacks() {
+    check_eras("2026-07-28", "2025-03-26", "server_of_2025_03_26.txt");
 }
