@@ -4,10 +4,14 @@
 // expected names.
 
 import * as everywhere from './checks.mjs';
+import * as crossed from './crossed.mjs';
 import * as overHttp from './http_checks.mjs';
 import * as onboarding from './onboarding.mjs';
 
 const CHECK_TIMEOUT_MS = 20_000;
+
+/** Longer than the start of a server. Python on a busy machine needs seconds. */
+const START_TIMEOUT_MS = 60_000;
 
 /** Longer than the restart of all nodes of a server. */
 const RESTART_TIMEOUT_MS = 120_000;
@@ -21,7 +25,7 @@ export async function main(openPeer, checks = CHECKS) {
   const checksFor = checks[server];
   if (!checksFor || !mode || !target) {
     process.stderr.write(
-      'usage: node <client>.mjs demo|fleet|onboarding <revision|auto> <url>|<server command> [arguments...]\n',
+      'usage: node <client>.mjs demo|crossed|fleet|faulty-fleet|onboarding <revision|auto> <url>|<server command> [arguments...]\n',
     );
     process.exit(2);
   }
@@ -50,13 +54,44 @@ export async function main(openPeer, checks = CHECKS) {
   process.exit(failures === 0 ? 0 : 1);
 }
 
-const CHECKS = { demo: checksForDemo, fleet: checksForFleet, onboarding: checksForOnboarding };
+const CHECKS = {
+  demo: checksForDemo,
+  crossed: checksForCrossed,
+  fleet: checksForFleet,
+  'faulty-fleet': checksForFaultyFleet,
+  onboarding: checksForOnboarding,
+};
+
+/** The server is one of another SDK. */
+function checksForCrossed() {
+  return [
+    ['negotiate', crossed.negotiate, START_TIMEOUT_MS],
+    ['list_tools', crossed.listTools],
+    ['call_echo', crossed.callEcho],
+    ['tool_failure', crossed.toolFailure],
+    ['progress', crossed.progress],
+    ['read_resource', crossed.readResource],
+    ['prompt', crossed.prompt],
+    ['elicit', crossed.elicit],
+    ['no_transport_errors', everywhere.noTransportErrors],
+    ['close', crossed.close],
+  ];
+}
 
 /** The nodes of the server are restarted in the meantime. */
 function checksForFleet() {
   return [
     ['negotiate', everywhere.negotiate],
     ['calls_during_restart', overHttp.callsDuringRestart, RESTART_TIMEOUT_MS],
+    ['close', overHttp.close],
+  ];
+}
+
+/** Nodes or the store of the server fail in the meantime. */
+function checksForFaultyFleet() {
+  return [
+    ['negotiate', everywhere.negotiate],
+    ['calls_during_fault', overHttp.callsDuringFault, RESTART_TIMEOUT_MS],
     ['close', overHttp.close],
   ];
 }

@@ -11,6 +11,7 @@ mod authorization_server;
 mod balancer;
 mod built_example;
 mod client_peer;
+mod crossed_client;
 mod cutting_proxy;
 #[cfg(unix)]
 mod fleet;
@@ -29,9 +30,10 @@ pub use crate::authorization_server::{AuthorizationServer, Variation};
 #[cfg(unix)]
 pub use crate::balancer::{Nodes, RequestOnTheWay};
 pub use crate::built_example::built_example;
-#[cfg(unix)]
-pub use crate::client_peer::RunningCalls;
 pub use crate::client_peer::{Check, Peer, Wire};
+#[cfg(unix)]
+pub use crate::client_peer::{PermittedFailures, RunningCalls};
+pub use crate::crossed_client::CrossedClient;
 pub use crate::cutting_proxy::CuttingProxy;
 #[cfg(unix)]
 pub use crate::fleet::Fleet;

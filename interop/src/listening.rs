@@ -36,7 +36,10 @@ impl ListeningServer {
     pub(crate) fn start(subject: &Subject) -> Result<Self, Problem> {
         let (program, arguments) = subject.command(Wire::Http)?;
         let mut server = Self::start_program(&program, arguments)?;
-        if matches!(subject, Subject::ProxiedDemo) {
+        if matches!(
+            subject,
+            Subject::ProxiedDemo(_) | Subject::DemoBehindGateway
+        ) {
             server.end_timeout = PROXY_END_TIMEOUT;
         }
         Ok(server)

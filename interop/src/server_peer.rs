@@ -26,6 +26,9 @@ const PORT_ATTEMPTS: usize = 5;
 /// The ports for servers. Linux assigns ports from 32768 on, other systems from 49152 on.
 const PORTS: Range<u16> = 12_000..32_000;
 
+/// The environment of the newest FastMCP.
+pub(crate) const FASTMCP: &str = "fastmcp-4.1";
+
 /// An independent server implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -58,6 +61,8 @@ pub enum ServerWire {
     Http,
     /// Streamable HTTP without sessions, the default of TypeScript 2.x.
     Stateless,
+    /// Streamable HTTP for 2026-07-28 only. TypeScript 2.x rejects other clients.
+    ModernHttp,
     /// HTTP+SSE of 2024-11-05.
     Sse,
 }
@@ -84,7 +89,7 @@ impl ServerPeer {
                 return Ok((python, arguments));
             }
             Self::FastMcp => {
-                let (python, arguments) = release_python("fastmcp-4.1")?;
+                let (python, arguments) = release_python(FASTMCP)?;
                 before_script = arguments;
                 (python, peers.join("servers/fastmcp_server.py"))
             }
@@ -102,6 +107,7 @@ impl ServerPeer {
             (Self::Everything, ServerWire::Http) => "streamableHttp",
             (_, ServerWire::Http) => "http",
             (_, ServerWire::Stateless) => "stateless",
+            (_, ServerWire::ModernHttp) => "modern",
             (_, ServerWire::Sse) => "sse",
         };
         let mut arguments = before_script;
@@ -156,7 +162,7 @@ impl ServerPeer {
 }
 
 /// Returns the Python of a release, and the argument that names its compiled modules.
-fn release_python(environment: &str) -> Result<(PathBuf, Vec<OsString>), Problem> {
+pub(crate) fn release_python(environment: &str) -> Result<(PathBuf, Vec<OsString>), Problem> {
     let directory = format!("releases/.venv/{environment}");
     let mut compiled = OsString::from("pycache_prefix=");
     compiled.push(peers_directory().join(&directory).join("compiled"));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::built_example::built_example;
 use crate::client_peer::Wire;
+use crate::installed::peers_directory;
 use crate::problem::Problem;
 
 /// The environment variable with the path of the `toolwire` binary under test.
@@ -16,8 +17,10 @@ pub const BINARY_VARIABLE: &str = "TOOLWIRE_BIN";
 pub enum Subject {
     /// `toolwire demo`, of the binary named by [`BINARY_VARIABLE`].
     Demo,
-    /// `toolwire proxy` in front of `toolwire demo --stdio`.
-    ProxiedDemo,
+    /// `toolwire proxy` in front of `toolwire demo --stdio`, which supports this revision only, or all.
+    ProxiedDemo(Option<&'static str>),
+    /// `toolwire gateway` in front of `toolwire demo --stdio` as its only upstream, without a prefix.
+    DemoBehindGateway,
     /// The example `onboarding`, which stores its list of desks in this file.
     Onboarding(PathBuf),
 }
@@ -26,7 +29,7 @@ impl Subject {
     /// Returns the name of the server in the scripts.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
-            Self::Demo | Self::ProxiedDemo => "demo",
+            Self::Demo | Self::ProxiedDemo(_) | Self::DemoBehindGateway => "demo",
             Self::Onboarding(_) => "onboarding",
         }
     }
@@ -48,7 +51,7 @@ impl Subject {
                     arguments.iter().map(OsString::from).collect(),
                 ))
             }
-            Self::ProxiedDemo => {
+            Self::ProxiedDemo(revision) => {
                 let program = toolwire_program()?;
                 let front: &[&str] = match wire {
                     Wire::Stdio => &["proxy"],
@@ -65,7 +68,14 @@ impl Subject {
                 let mut arguments: Vec<_> = front.iter().map(OsString::from).collect();
                 arguments.extend(["--".into(), program.clone().into()]);
                 arguments.extend(["demo".into(), "--stdio".into()]);
+                let revision = revision.map(|revision| format!("--protocol-version={revision}"));
+                arguments.extend(revision.map(OsString::from));
                 Ok((program, arguments))
+            }
+            Self::DemoBehindGateway => {
+                let config = peers_directory().join("gateway.toml");
+                let arguments: [OsString; 3] = ["gateway".into(), "--config".into(), config.into()];
+                Ok((toolwire_program()?, arguments.into()))
             }
             Self::Onboarding(desks) => {
                 let mut arguments = vec![desks.into()];

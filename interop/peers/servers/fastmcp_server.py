@@ -1,10 +1,11 @@
-"""A small server with FastMCP.
+"""A small server with FastMCP. It has some features of `features.mjs`.
 
     python fastmcp_server.py stdio | http PORT
 """
 
 import sys
 
+import anyio
 from fastmcp import Context, FastMCP
 
 server = FastMCP("interop-fastmcp", version="1.0.0")
@@ -17,35 +18,42 @@ def add(a: int, b: int) -> int:
 
 
 @server.tool
-async def count(steps: int, ctx: Context) -> str:
-    """Reports its progress."""
-    for step in range(steps):
-        await ctx.report_progress(progress=step + 1, total=steps)
-    return f"counted to {steps}"
+def echo(text: str) -> str:
+    """Returns the text."""
+    return text
 
 
 @server.tool
-def fail() -> str:
-    """Fails."""
-    raise ValueError("out of paper")
+async def count(to: int, delay_ms: int, ctx: Context) -> str:
+    """Counts up, and reports each step."""
+    for step in range(1, to + 1):
+        await anyio.sleep(delay_ms / 1000)
+        await ctx.report_progress(progress=step, total=to)
+    return f"counted to {to}"
 
 
-@server.resource("demo://greeting")
-def greeting() -> str:
-    """A greeting."""
-    return "hello"
+@server.tool
+def fail(message: str) -> str:
+    """Fails with the message."""
+    raise ValueError(message)
+
+
+@server.resource("demo://motto")
+def motto() -> str:
+    """A motto."""
+    return "less is more"
 
 
 @server.resource("demo://notes/{name}")
 def note(name: str) -> str:
     """A note."""
-    return f"note of {name}"
+    return f"a note of {name}"
 
 
 @server.prompt
-def review(subject: str) -> str:
-    """Asks for a review."""
-    return f"Review {subject}."
+def greet(name: str) -> str:
+    """Greets a person."""
+    return f"Say hello to {name}."
 
 
 match sys.argv[1:]:

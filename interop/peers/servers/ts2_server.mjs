@@ -1,9 +1,9 @@
 // The server of the checks with TypeScript SDK 2.x, for clients of both eras.
 //
-//     node ts2_server.mjs stdio | http [port] | stateless [port]
+//     node ts2_server.mjs stdio | http [port] | stateless [port] | modern [port]
 //
 // `http` has sessions for legacy clients. `stateless` is the default of the SDK: each legacy request is served
-// separately, without a session.
+// separately, without a session. `modern` rejects legacy clients.
 
 import { randomUUID } from 'node:crypto';
 
@@ -104,8 +104,8 @@ const streamsOf = server => ({
   toolsChanged: () => {},
 });
 
-function serveHttp(port, legacySessions) {
-  const handler = createMcpHandler(() => newServer(() => handler.notify), { legacy: legacySessions ? 'reject' : 'stateless' });
+function serveHttp(port, legacySessions, legacyRequests) {
+  const handler = createMcpHandler(() => newServer(() => handler.notify), { legacy: legacyRequests });
   const serveModern = toNodeHandler(handler);
   const serveLegacy = sessions(
     onsessioninitialized => new NodeStreamableHTTPServerTransport({
@@ -123,6 +123,7 @@ function serveHttp(port, legacySessions) {
 
 const [wire, port] = process.argv.slice(2);
 if (wire === 'stdio') serveStdio(({ era }) => newServer(era === 'modern' ? streamsOf : undefined));
-else if (wire === 'http') serveHttp(port, true);
-else if (wire === 'stateless') serveHttp(port, false);
-else throw new Error('usage: node ts2_server.mjs stdio | http [port] | stateless [port]');
+else if (wire === 'http') serveHttp(port, true, 'reject');
+else if (wire === 'stateless') serveHttp(port, false, 'stateless');
+else if (wire === 'modern') serveHttp(port, false, 'reject');
+else throw new Error('usage: node ts2_server.mjs stdio | http [port] | stateless [port] | modern [port]');

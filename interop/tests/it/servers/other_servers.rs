@@ -64,7 +64,7 @@ async fn uses_fastmcp(wire: ServerWire, route: Route, only: Option<ProtocolVersi
     for tool in pair.client.list_tools().await? {
         tools.push(tool.name);
     }
-    equal(&tools[..], ["add", "count", "fail"])?;
+    equal(&tools[..], ["add", "echo", "count", "fail"])?;
     let sum = pair
         .client
         .call_tool("add", json!({ "a": 2, "b": 3 }))
@@ -75,25 +75,27 @@ async fn uses_fastmcp(wire: ServerWire, route: Route, only: Option<ProtocolVersi
         .map(|value| value.get().replace(' ', ""));
     equal(structured.as_deref(), Some(r#"{"result":5}"#))?;
     equal(
-        pair.call("count", json!({ "steps": 3 })).await?,
+        pair.call("count", json!({ "to": 3, "delay_ms": 1 }))
+            .await?,
         "counted to 3",
     )?;
-    let failed = pair.client.call_tool("fail", json!({})).await?;
+    let message = json!({ "message": "out of paper" });
+    let failed = pair.client.call_tool("fail", message).await?;
     equal(failed.is_error, Some(true))?;
     ensure(text_of(&failed).contains("out of paper"), || {
         text_of(&failed)
     })?;
-    equal(pair.read("demo://greeting").await?, "hello")?;
-    equal(pair.read("demo://notes/ada").await?, "note of ada")?;
+    equal(pair.read("demo://motto").await?, "less is more")?;
+    equal(pair.read("demo://notes/ada").await?, "a note of ada")?;
     let prompt = pair
         .client
-        .get_prompt("review", json!({ "subject": "the plan" }))
+        .get_prompt("greet", json!({ "name": "Ada" }))
         .await?;
     let text = prompt
         .messages
         .first()
         .and_then(|first| first.content.as_text());
-    equal(text, Some("Review the plan."))
+    equal(text, Some("Say hello to Ada."))
 }
 
 #[tokio::test]
