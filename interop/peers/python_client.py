@@ -1,6 +1,6 @@
 """The Python SDK (`mcp`) as the client of `toolwire demo`, or of the example `onboarding`.
 
-usage: python_client.py demo|fleet|onboarding <2025-11-25|2026-07-28|auto> <url>|<server command> [arguments...]
+usage: python_client.py demo|fleet|faulty-fleet|onboarding <2025-11-25|2026-07-28|auto> <url>|<server command> [arguments...]
 
 A check is an async function that raises if it fails. Each check prints a line
 `{"check":"...","ok":true|false,"detail":"..."}`. The Rust tests list the expected names. The SDK always
@@ -64,7 +64,17 @@ def checks_for_fleet(_peer: Peer) -> list:
     return [everywhere.negotiate, over_http.calls_during_restart]
 
 
-CHECKS = {"demo": checks_for_demo, "fleet": checks_for_fleet, "onboarding": checks_for_onboarding}
+def checks_for_faulty_fleet(_peer: Peer) -> list:
+    """Nodes or the store of the server fail in the meantime."""
+    return [everywhere.negotiate, over_http.calls_during_fault]
+
+
+CHECKS = {
+    "demo": checks_for_demo,
+    "fleet": checks_for_fleet,
+    "faulty-fleet": checks_for_faulty_fleet,
+    "onboarding": checks_for_onboarding,
+}
 
 
 def report(name: str, problem: str) -> bool:
@@ -92,7 +102,7 @@ def closed(peer: Peer, elapsed: float) -> bool:
     if peer.url:
         # The SDK ends its session on close.
         last = peer.requests[-1]
-        ended = peer.modern or (last.method, last.status) == ("DELETE", 204)
+        ended = peer.modern or peer.session_is_lost or (last.method, last.status) == ("DELETE", 204)
         return report("close", "" if ended else f"the last request was {last}")
     # The process must exit when its stdin closes.
     exited = elapsed < PROCESS_TERMINATION_TIMEOUT

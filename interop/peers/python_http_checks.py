@@ -3,6 +3,7 @@
 A check that breaks a connection opens its own connection with `peer.another`.
 """
 
+import os
 import sys
 
 import anyio
@@ -15,6 +16,12 @@ from python_peer import Peer, equal, expect, until
 
 SESSIONS = 6
 CALLS_PER_SESSION = 10
+
+# The number of calls in turn that succeed when a fault is over.
+CALLS_AFTER_FAULT = 6
+
+# The longest time until a change arrives: longer than any fault. The stream of the subscription may have been lost.
+CHANGE_TIMEOUT_SECONDS = 30
 
 
 async def progress_is_streamed(peer: Peer) -> None:
@@ -71,6 +78,110 @@ async def call_until(peer: Peer, over: anyio.Event) -> None:
         await until(lambda: len(steps) >= 3)
         equal(sorted(steps), [1, 2, 3])
     equal(peer.session_id, session)
+
+
+async def calls_during_fault(peer: Peer) -> None:
+    """Calls a tool until the test closes standard input, while nodes or the store of the server fail.
+
+    Calls may fail as often as the test permits, but each must end in time. Afterwards they succeed again, in the same
+    session.
+    """
+    over = anyio.Event()
+
+    async def wait_for_end() -> None:
+        await anyio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
+        over.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait_for_end)
+        await call_through_fault(peer, over)
+        group.cancel_scope.cancel()
+
+
+calls_during_fault.timeout_seconds = 120
+
+
+async def call_through_fault(peer: Peer, over: anyio.Event) -> None:
+    session = peer.session_id
+    limit = os.environ["TOOLWIRE_PERMITTED_FAILURES"]
+    may_lose_session = os.environ["TOOLWIRE_SESSION_MAY_BE_LOST"] == "1"
+    operations = [echoes, reports_progress, responds_to_input_request, cancels_call, sees_change]
+    failures: list[str] = []
+    number = successes = 0
+    while successes < CALLS_AFTER_FAULT:
+        number += 1
+        after_fault = over.is_set()
+        operation = operations[number % len(operations)]
+        try:
+            await operation(peer, number)
+        except AssertionError:
+            raise
+        except Exception as error:
+            if after_fault and may_lose_session and "session" in str(error).lower():
+                peer.session_is_lost = True
+                return
+            # The state of a call in several rounds can be used once, which needs the store in every revision.
+            needs_store = operation is responds_to_input_request and os.environ["TOOLWIRE_STORE_FAILS"] == "1"
+            if not needs_store:
+                failures.append(f"{operation.__name__}: {error!r}")
+            successes = 0
+        else:
+            successes = successes + 1 if after_fault else 0
+        await anyio.sleep(0.05)
+    expect(limit == "any" or len(failures) <= int(limit), f"{len(failures)} failures: {failures}")
+    equal(peer.session_id, session)
+
+
+async def echoes(peer: Peer, number: int) -> None:
+    equal(await peer.text("echo", {"text": f"call {number}"}), f"call {number}")
+
+
+async def reports_progress(peer: Peer, _number: int) -> None:
+    steps: list[float] = []
+
+    async def on_progress(step: float, _total: float | None, _message: str | None) -> None:
+        steps.append(step)
+
+    text = await peer.text("countdown", {"from": 3, "delay_ms": 20}, progress_callback=on_progress)
+    equal(text, "counted down from 3")
+    # Each callback runs in its own task, so the last one may run shortly after the result.
+    await until(lambda: len(steps) >= 3)
+    equal(sorted(steps), [1, 2, 3])
+
+
+async def responds_to_input_request(peer: Peer, _number: int) -> None:
+    peer.elicitation_result = types.ElicitResult(action="accept", content={"confirmed": True})
+    equal(await peer.text("approve", {"question": "Really?"}), "approved")
+
+
+async def cancels_call(peer: Peer, _number: int) -> None:
+    started = anyio.Event()
+
+    async def on_progress(_step: float, _total: float | None, _message: str | None) -> None:
+        started.set()
+
+    async def count() -> None:
+        await peer.call("countdown", {"from": 500, "delay_ms": 20}, progress_callback=on_progress)
+        # A call that is not cancelled ends, so that this does not wait for its progress for ever.
+        started.set()
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(count)
+            await started.wait()
+            group.cancel_scope.cancel()
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def sees_change(peer: Peer, _number: int) -> None:
+    # Legacy clients of this SDK open the stream of their session only a few times, and then get no changes any more.
+    if not peer.modern:
+        return
+    async with peer.client.listen(resource_subscriptions=["demo://counter"]) as subscription:
+        await peer.call("bump")
+        with anyio.fail_after(CHANGE_TIMEOUT_SECONDS):
+            await anext(subscription)
 
 
 async def parallel_sessions(peer: Peer) -> None:

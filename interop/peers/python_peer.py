@@ -42,6 +42,8 @@ class Peer:
         self.changed_lists: list[str] = []
         self.requests: list[Request] = []
         self.session_id: str | None = None
+        # The server has lost the session, as the test permits.
+        self.session_is_lost = False
         self.transport_errors: list[str] = []
         self.elicitation_result: types.ElicitResult | None = None
         # Responses by message. `elicitation_result` is the default.

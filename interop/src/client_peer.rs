@@ -5,7 +5,7 @@
 //! that hangs.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Receiver;
 #[cfg(unix)]
 use std::sync::mpsc::RecvTimeoutError;
@@ -120,12 +120,36 @@ impl Peer {
     /// # Errors
     /// Returns an error if the peer is missing.
     #[cfg(unix)]
-    pub fn start_calls(self, fleet: &Fleet, mode: &str) -> Result<RunningCalls, Problem> {
+    pub fn start_calls(
+        self,
+        fleet: &Fleet,
+        mode: &str,
+        permitted: PermittedFailures,
+    ) -> Result<RunningCalls, Problem> {
+        let checks = match permitted {
+            PermittedFailures::None => "fleet",
+            _ => "faulty-fleet",
+        };
+        let limit = match permitted {
+            PermittedFailures::None | PermittedFailures::WithStore => "0".to_owned(),
+            PermittedFailures::AtMost(limit) => limit.to_string(),
+            PermittedFailures::Any | PermittedFailures::Session => "any".to_owned(),
+        };
+        let flag = |is_set: bool| if is_set { "1" } else { "0" };
         let mut command = Command::new(self.interpreter()?);
         command
             .arg(peers_directory().join(self.script()))
-            .args(["fleet", mode, &fleet.url()])
+            .args([checks, mode, &fleet.url()])
             .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("TOOLWIRE_PERMITTED_FAILURES", limit)
+            .env(
+                "TOOLWIRE_STORE_FAILS",
+                flag(permitted == PermittedFailures::WithStore),
+            )
+            .env(
+                "TOOLWIRE_SESSION_MAY_BE_LOST",
+                flag(permitted == PermittedFailures::Session),
+            )
             .stdin(Stdio::piped());
         let script = Script::start(command)?;
         Ok(RunningCalls { script })
@@ -224,6 +248,23 @@ impl Peer {
             Self::Python => python(),
         }
     }
+}
+
+/// How many calls may fail while a script makes calls beside the test.
+#[cfg(unix)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PermittedFailures {
+    /// None, and calls with progress do not fail either.
+    None,
+    /// At most this many. Each must fail in time, and calls must succeed again after the fault.
+    AtMost(usize),
+    /// Those that need the store of the server. Each must fail in time, and all must succeed again after the fault.
+    WithStore,
+    /// Any number. Each must fail in time, and calls must succeed again after the fault.
+    Any,
+    /// Any number, and the server may lose the session of the client.
+    Session,
 }
 
 /// A script that makes calls beside the test.
@@ -357,9 +398,32 @@ impl Script {
     }
 
     /// Waits for the end of the script, and reads its checks.
-    fn finish(mut self, timeout: Duration) -> Result<ScriptOutput, Problem> {
+    fn finish(self, timeout: Duration) -> Result<ScriptOutput, Problem> {
+        let ended = self.wait(timeout)?;
+        let lines = ended.lines.iter();
+        let checks: Option<Vec<Check>> = lines.map(|line| Check::parse(line)).collect();
+        let checks =
+            checks.ok_or_else(|| ended.problem("the script printed lines that are not checks"))?;
+        if ended.status.success() != checks.iter().all(|check| check.ok) || checks.is_empty() {
+            let status = ended.status;
+            return Err(ended.problem(&format!(
+                "the script ended with {status}, which does not match its checks"
+            )));
+        }
+        let server_outlived = ended
+            .server_outlived
+            .then(|| format!("the server still runs {STDERR_GRACE:?} after its client has exited"));
+        Ok(ScriptOutput {
+            checks,
+            server_outlived,
+        })
+    }
+
+    /// Waits for the end of the script. A script that hangs is killed.
+    fn wait(mut self, timeout: Duration) -> Result<EndedScript, Problem> {
         let output = collect(&self.lines, timeout);
-        if output.is_err() {
+        let hangs = output.is_err();
+        if hangs {
             end(&mut self.child)?;
         }
         let status = self
@@ -367,35 +431,39 @@ impl Script {
             .wait()
             .map_err(|error| Problem::new(format!("cannot wait for the script: {error}")))?;
         // The server inherits this pipe. If it outlives its client, this must not wait for it.
-        let stderr = collect(&self.errors, STDERR_GRACE);
-        let server_outlived = stderr
-            .is_err()
-            .then(|| format!("the server still runs {STDERR_GRACE:?} after its client has exited"));
-        let stderr = stderr.unwrap_or_else(|so_far| so_far);
-        let explain = |what: &str, stdout: &[String]| {
-            Problem::new(format!(
-                "{what}\nstdout:\n{}\nstderr:\n{}",
-                stdout.join("\n"),
-                stderr.join("\n")
-            ))
-        };
-
-        let rest = output.map_err(|so_far| explain("the script timed out", &so_far))?;
-        let mut output = self.read;
-        output.extend(rest);
-        let checks: Option<Vec<Check>> = output.iter().map(|line| Check::parse(line)).collect();
-        let checks = checks
-            .ok_or_else(|| explain("the script printed lines that are not checks", &output))?;
-        if status.success() != checks.iter().all(|check| check.ok) || checks.is_empty() {
-            return Err(explain(
-                &format!("the script ended with {status}, which does not match its checks"),
-                &output,
-            ));
-        }
-        Ok(ScriptOutput {
-            checks,
+        let errors = collect(&self.errors, STDERR_GRACE);
+        let server_outlived = errors.is_err();
+        let mut lines = self.read;
+        lines.extend(output.unwrap_or_else(|so_far| so_far));
+        let ended = EndedScript {
+            status,
+            lines,
+            errors: errors.unwrap_or_else(|so_far| so_far),
             server_outlived,
-        })
+        };
+        if hangs {
+            return Err(ended.problem("the script timed out"));
+        }
+        Ok(ended)
+    }
+}
+
+/// A script that has ended, with everything that it printed.
+struct EndedScript {
+    status: ExitStatus,
+    lines: Vec<String>,
+    errors: Vec<String>,
+    /// Whether the server that the script started still runs. It shares the standard error of the script.
+    server_outlived: bool,
+}
+
+impl EndedScript {
+    fn problem(&self, what: &str) -> Problem {
+        Problem::new(format!(
+            "{what}\nstdout:\n{}\nstderr:\n{}",
+            self.lines.join("\n"),
+            self.errors.join("\n")
+        ))
     }
 }
 

@@ -3,7 +3,12 @@
 //! Each node reaches the engine through a relay of its own, so that its network can fail.
 
 use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +28,9 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest time until a replica has all data.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The address of a node that selects a free port.
+const FREE_PORT: &str = "127.0.0.1:0";
+
 /// The running nodes. They are killed when this is dropped.
 #[derive(Debug)]
 pub struct Fleet {
@@ -30,6 +38,13 @@ pub struct Fleet {
     nodes: Vec<Node>,
     engine: Engine,
     replica: Option<Replica>,
+    output: Output,
+}
+
+/// The standard output of all nodes: one file, to which each line is appended at once. It is removed when this is dropped.
+#[derive(Debug)]
+struct Output {
+    path: PathBuf,
 }
 
 #[derive(Debug)]
@@ -62,8 +77,9 @@ impl Fleet {
     /// Returns an error if a program is missing or does not start.
     pub fn start_with_engine(nodes: usize, engine: &[&str]) -> Result<Self, Problem> {
         let engine = Engine::start(engine).map_err(engine_problem)?;
+        let output = Output::create()?;
         let nodes: Vec<_> = (0..nodes)
-            .map(|_| Node::start(&engine))
+            .map(|_| Node::start(Relay::start(engine.socket()), FREE_PORT, &output))
             .collect::<Result<_, _>>()?;
         let addresses = nodes.iter().map(Node::address).collect();
         let balancer = Balancer::start(addresses)?;
@@ -72,6 +88,7 @@ impl Fleet {
             nodes,
             engine,
             replica: None,
+            output,
         })
     }
 
@@ -85,6 +102,14 @@ impl Fleet {
     #[must_use]
     pub fn addresses(&self) -> Arc<Nodes> {
         Arc::clone(self.balancer.nodes())
+    }
+
+    /// Returns what the tools of all nodes have printed since the start of the fleet.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    pub fn printed(&self) -> Result<String, Problem> {
+        fs::read_to_string(&self.output.path).map_err(output_problem)
     }
 
     /// Returns the number of nodes.
@@ -114,11 +139,25 @@ impl Fleet {
         self.balancer.remove(&address);
     }
 
+    /// Kills a node without a warning, and starts it again with the same address.
+    ///
+    /// # Errors
+    /// Returns an error if it does not start.
+    pub fn restart_node(&mut self, index: usize) -> Result<(), Problem> {
+        let Node { server, relay } = self.nodes.remove(index);
+        let address = address_of(&server);
+        drop(server);
+        let node = Node::start(Ok(relay), &address, &self.output)?;
+        self.nodes.insert(index, node);
+        Ok(())
+    }
+
     /// Sends a node no more requests, and asks it to shut down. It must finish what it is doing, and exit successfully.
+    /// Returns what it has logged.
     ///
     /// # Errors
     /// Returns an error if it does not.
-    pub fn drain_node(&mut self, index: usize) -> Result<(), Problem> {
+    pub fn drain_node(&mut self, index: usize) -> Result<Vec<String>, Problem> {
         let node = self.nodes.remove(index);
         self.balancer.remove(&node.address());
         // Requests that were just sent arrive before the node accepts no more connections.
@@ -133,9 +172,18 @@ impl Fleet {
     /// Returns an error if a node does not start, or does not exit successfully.
     pub fn replace_nodes(&mut self) -> Result<(), Problem> {
         for _ in 0..self.nodes.len() {
-            self.add_node()?;
-            self.drain_node(0)?;
+            self.replace_node()?;
         }
+        Ok(())
+    }
+
+    /// Replaces the oldest node. The new node runs before the old one shuts down.
+    ///
+    /// # Errors
+    /// Returns an error if a node does not start, or does not exit successfully.
+    pub fn replace_node(&mut self) -> Result<(), Problem> {
+        self.add_node()?;
+        self.drain_node(0)?;
         Ok(())
     }
 
@@ -154,7 +202,8 @@ impl Fleet {
     /// # Errors
     /// Returns an error if it does not start.
     pub fn add_node(&mut self) -> Result<(), Problem> {
-        let node = Node::start(&self.engine)?;
+        let relay = Relay::start(self.engine.socket());
+        let node = Node::start(relay, FREE_PORT, &self.output)?;
         self.balancer.add(node.address());
         self.nodes.push(node);
         Ok(())
@@ -257,12 +306,17 @@ impl Fleet {
         let promoted = engine.command("REPLICAOF NO ONE");
         promoted.map_err(engine_problem)?;
         drop(relay);
+        self.engine = engine;
+        self.connect_all_nodes();
+        Ok(())
+    }
+
+    /// Connects all nodes with the current engine.
+    fn connect_all_nodes(&self) {
         for node in &self.nodes {
-            node.relay.set_target(engine.socket());
+            node.relay.set_target(self.engine.socket());
             node.relay.set_link(Link::Up);
         }
-        self.engine = engine;
-        Ok(())
     }
 
     /// Waits until the replica has all data of the engine.
@@ -287,20 +341,50 @@ impl Fleet {
 }
 
 impl Node {
-    fn start(engine: &Engine) -> Result<Self, Problem> {
-        let relay = Relay::start(engine.socket()).map_err(engine_problem)?;
-        let arguments = ["demo", "--http", "127.0.0.1:0", "--sse", "--redis"];
+    /// Starts a node that listens at this address and reaches the engine through the relay.
+    fn start(relay: io::Result<Relay>, address: &str, output: &Output) -> Result<Self, Problem> {
+        let relay = relay.map_err(engine_problem)?;
+        let arguments = ["demo", "--http", address, "--sse", "--redis"];
         let mut arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
         arguments.push(format!("redis://{}", relay.address()).into());
-        let server = ListeningServer::start_program(&subject::toolwire_program()?, arguments)?;
+        let program = subject::toolwire_program()?;
+        let server = ListeningServer::start_with_output(&program, arguments, output.open()?)?;
         Ok(Self { server, relay })
     }
 
-    /// Returns the host and port in the URL of the node.
     fn address(&self) -> String {
-        let url = self.server.url();
-        let rest = url.strip_prefix("http://").unwrap_or(url);
-        rest.split('/').next().unwrap_or(rest).to_owned()
+        address_of(&self.server)
+    }
+}
+
+/// Returns the host and port in the URL of a node.
+fn address_of(server: &ListeningServer) -> String {
+    let url = server.url();
+    let rest = url.strip_prefix("http://").unwrap_or(url);
+    rest.split('/').next().unwrap_or(rest).to_owned()
+}
+
+impl Output {
+    fn create() -> Result<Self, Problem> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("toolwire-fleet-{}-{number}.out", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        File::create(&path).map_err(output_problem)?;
+        Ok(Self { path })
+    }
+
+    /// Opens the file for a node.
+    fn open(&self) -> Result<Stdio, Problem> {
+        let file = OpenOptions::new().append(true).open(&self.path);
+        file.map(Stdio::from).map_err(output_problem)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // An error means that it was removed already.
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -317,4 +401,8 @@ fn offset(engine: &Engine, name: &str) -> Result<Option<u64>, Problem> {
 
 fn engine_problem(error: std::io::Error) -> Problem {
     Problem::new(format!("no engine: {error}"))
+}
+
+fn output_problem(error: io::Error) -> Problem {
+    Problem::new(format!("no output of the nodes: {error}"))
 }

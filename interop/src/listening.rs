@@ -1,10 +1,11 @@
 //! A server over HTTP, for one run of a peer.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::client_peer::{Check, Wire};
 use crate::lines::{collect, lines_of};
@@ -50,10 +51,20 @@ impl ListeningServer {
     /// # Errors
     /// Returns an error if it does not start or prints no address.
     pub fn start_program(program: &Path, arguments: Vec<OsString>) -> Result<Self, Problem> {
+        Self::start_with_output(program, arguments, Stdio::null())
+    }
+
+    /// Starts a program that prints its address to its standard error. `output` is its standard output.
+    pub(crate) fn start_with_output(
+        program: &Path,
+        arguments: Vec<OsString>,
+        output: Stdio,
+    ) -> Result<Self, Problem> {
         let mut child = Command::new(program)
             .args(arguments)
+            .env("RUST_LOG", "toolwire=warn")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(output)
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| {
@@ -99,22 +110,31 @@ impl ListeningServer {
         Check::new("exit_on_signal", self.end_within(timeout).err())
     }
 
-    /// Asks the server to shut down. It must exit successfully within this time.
-    pub(crate) fn end_within(mut self, timeout: Duration) -> Result<(), String> {
+    /// Asks the server to shut down. It must exit successfully within this time. Returns what it has logged.
+    pub(crate) fn end_within(mut self, timeout: Duration) -> Result<Vec<String>, String> {
         self.terminate(timeout)
     }
 
     #[cfg(unix)]
-    fn terminate(&mut self, timeout: Duration) -> Result<(), String> {
+    fn terminate(&mut self, timeout: Duration) -> Result<Vec<String>, String> {
         if !send_signal(self.child.id(), "TERM") {
             return Err("the server has exited already".to_owned());
         }
+        let start = Instant::now();
         // Its standard error closes when it exits.
         let output = collect(&self.stderr, timeout)
             .map_err(|output| format!("the server still runs after {timeout:?}: {output:?}"))?;
+        let duration = start.elapsed();
+        if duration > END_TIMEOUT {
+            // The output of a successful test is not printed, so this is written past it.
+            let _ = writeln!(
+                std::io::stderr(),
+                "the server exited after {duration:?}: {output:?}"
+            );
+        }
         let status = self.child.wait().map_err(|error| error.to_string())?;
         if status.success() {
-            Ok(())
+            Ok(output)
         } else {
             Err(format!("the server exited with {status}: {output:?}"))
         }
@@ -122,9 +142,9 @@ impl ListeningServer {
 
     /// There is no signal on this platform, so the server must only be running.
     #[cfg(not(unix))]
-    fn terminate(&mut self, _: Duration) -> Result<(), String> {
+    fn terminate(&mut self, _: Duration) -> Result<Vec<String>, String> {
         match self.child.try_wait() {
-            Ok(None) => Ok(()),
+            Ok(None) => Ok(Vec::new()),
             Ok(Some(status)) => Err(format!("the server exited with {status}")),
             Err(error) => Err(error.to_string()),
         }

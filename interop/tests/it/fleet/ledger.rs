@@ -7,8 +7,29 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
-/// The longest time of an operation: longer than the lease of a lost node, and than any fault.
-const DEADLINE: Duration = Duration::from_secs(90);
+/// The longest time until all operations succeed: longer than the lease of a lost node, and than any fault.
+const LONGEST_WAIT: Duration = Duration::from_secs(90);
+
+/// The deadline of an operation whose requests nodes respond to at once, or reject after the timeout of a store call. It
+/// includes repetitions and the longest fault, and is shorter than the leases and the timeouts that it must not wait for.
+const QUICK: Duration = Duration::from_secs(25);
+
+/// The deadline of an operation with a stream or a task, which waits for the lease of a lost node.
+const LEASED: Duration = Duration::from_secs(90);
+
+/// The operations with the shorter deadline.
+const QUICK_OPERATIONS: [&str; 2] = ["modern call", "legacy call"];
+
+/// The time in which operations succeed after the end of a fault on an idle machine.
+const RECOVERY: Duration = Duration::from_secs(5);
+
+/// The multiple of [`RECOVERY`] that an operation may take on a machine that runs other programs beside the test. The
+/// result is shorter than the leases and timeouts of nodes and clients, so it shows that none of them was waited for.
+const BUSY_FACTOR: u32 = 4;
+
+/// How much longer than before the fault an operation may take, in addition. A machine that was slow before the fault is
+/// also slow after it.
+const SLOWER: u32 = 10;
 
 /// Why an operation has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +82,8 @@ pub(super) struct Ledger {
 struct State {
     phase: Phase,
     outcomes: Vec<Outcome>,
+    /// When the fault was over.
+    recovering_since: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -70,6 +93,7 @@ struct Outcome {
     /// The part in which the operation began.
     started_in: Phase,
     failure: Option<Failure>,
+    started: Instant,
     took: Duration,
 }
 
@@ -79,6 +103,7 @@ impl Ledger {
             state: Mutex::new(State {
                 phase: Phase::Before,
                 outcomes: Vec::new(),
+                recovering_since: None,
             }),
         }
     }
@@ -92,6 +117,11 @@ impl Ledger {
         self.lock().phase = phase;
     }
 
+    /// Notes that the fault is over: operations that begin from now on should succeed soon.
+    pub(super) fn note_recovery(&self) {
+        self.lock().recovering_since.get_or_insert(Instant::now());
+    }
+
     /// Runs an operation to its outcome.
     pub(super) async fn record(
         &self,
@@ -99,8 +129,9 @@ impl Ledger {
         run: impl Future<Output = Result<(), Failure>>,
     ) {
         let (started_in, start) = (self.lock().phase, Instant::now());
-        let result = timeout(DEADLINE, run).await;
-        let late = Err(Failure::Wrong(format!("no outcome within {DEADLINE:?}")));
+        let deadline = deadline_of(operation);
+        let result = timeout(deadline, run).await;
+        let late = Err(Failure::Wrong(format!("no outcome within {deadline:?}")));
         let failure = result.unwrap_or(late).err();
         let mut state = self.lock();
         // An operation that began before the fault and ended after it was affected by it.
@@ -114,6 +145,7 @@ impl Ledger {
             phase,
             started_in,
             failure,
+            started: start,
             took: start.elapsed(),
         });
     }
@@ -140,7 +172,7 @@ impl Ledger {
         let start = Instant::now();
         while !is_reached() {
             assert!(
-                start.elapsed() < DEADLINE,
+                start.elapsed() < LONGEST_WAIT,
                 "not all operations succeed in {phase:?}:\n{self}"
             );
             sleep(Duration::from_millis(20)).await;
@@ -182,6 +214,7 @@ impl Ledger {
                 problems.push(format!("{operation} in {phase:?}: {failure}"));
             }
         }
+        problems.extend(self.lock().late_recoveries());
         for (operation, limit) in permitted.failures {
             let count = failures.get(operation).copied().unwrap_or(0);
             if count > *limit {
@@ -189,6 +222,58 @@ impl Ledger {
             }
         }
         assert!(problems.is_empty(), "{}\n{self}", problems.join("\n"));
+    }
+}
+
+impl State {
+    /// Returns how long each operation needed until it succeeded after the end of the fault, from the start of its first
+    /// attempt on. An operation that began before the end does not count: it has its deadline.
+    fn recoveries(&self) -> BTreeMap<&'static str, Duration> {
+        let Some(since) = self.recovering_since else {
+            return BTreeMap::new();
+        };
+        let mut first_starts: BTreeMap<&str, Instant> = BTreeMap::new();
+        let mut recoveries = BTreeMap::new();
+        for outcome in self.outcomes.iter().filter(|other| other.started >= since) {
+            let first = first_starts.entry(outcome.operation);
+            let first = *first.or_insert(outcome.started);
+            if outcome.failure.is_none() {
+                let ended = outcome.started + outcome.took;
+                let recovery = recoveries.entry(outcome.operation);
+                recovery.or_insert(ended.duration_since(first));
+            }
+        }
+        recoveries
+    }
+
+    /// Returns the longest time of an operation before the fault.
+    fn longest_before(&self, operation: &str) -> Duration {
+        let before = self
+            .outcomes
+            .iter()
+            .filter(|outcome| outcome.operation == operation && outcome.phase == Phase::Before);
+        before.map(|outcome| outcome.took).max().unwrap_or_default()
+    }
+
+    /// Returns the operations that needed too long.
+    fn late_recoveries(&self) -> Vec<String> {
+        let recoveries = self.recoveries().into_iter();
+        let late = recoveries.filter_map(|(operation, took)| {
+            let limit = RECOVERY * BUSY_FACTOR + self.longest_before(operation) * SLOWER;
+            (took > limit).then(|| {
+                format!("{operation} succeeded {took:?} after the fault, not within {limit:?}")
+            })
+        });
+        late.collect()
+    }
+}
+
+/// Returns the longest time of an operation.
+fn deadline_of(operation: &str) -> Duration {
+    if QUICK_OPERATIONS.contains(&operation) {
+        QUICK
+    } else {
+        LEASED
     }
 }
 
@@ -214,6 +299,10 @@ impl fmt::Display for Ledger {
             for failure in failures.iter().take(5) {
                 writeln!(f, "    {failure}")?;
             }
+        }
+        let recoveries = state.recoveries();
+        if !recoveries.is_empty() {
+            writeln!(f, "Until the first success after the fault: {recoveries:?}")?;
         }
         Ok(())
     }
@@ -245,6 +334,35 @@ mod tests {
         assert_eq!(ledger.successes_during_fault("call"), 0);
         ledger.record("call", async { Ok(()) }).await;
         assert_eq!(ledger.successes_during_fault("call"), 1);
+    }
+
+    #[test]
+    fn time_of_the_first_success_after_a_fault_is_limited() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let outcome = |started, ended, succeeds: bool| Outcome {
+            operation: "call",
+            phase: Phase::Fault,
+            started_in: Phase::Fault,
+            failure: (!succeeds).then(|| Failure::Unavailable("503".to_owned())),
+            started: at(started),
+            took: at(ended) - at(started),
+        };
+        for (outcomes, expected) in [
+            // An attempt during the fault does not count.
+            (vec![outcome(0, 60, false), outcome(60, 61, true)], 0),
+            (vec![outcome(10, 15, false), outcome(15, 29, true)], 0),
+            (vec![outcome(10, 20, false), outcome(20, 31, true)], 1),
+            // Only the first success counts.
+            (vec![outcome(10, 11, true), outcome(11, 90, false)], 0),
+        ] {
+            let state = State {
+                phase: Phase::After,
+                outcomes,
+                recovering_since: Some(at(5)),
+            };
+            assert_eq!(state.late_recoveries().len(), expected, "{state:?}");
+        }
     }
 
     #[tokio::test]

@@ -1,7 +1,11 @@
 //! Three nodes of `toolwire demo` that share an engine, behind a balancer that sends each request to another node.
 
+mod events;
+mod executions;
 mod faults;
+mod independent_clients;
 mod ledger;
+mod leftovers;
 mod lost_nodes;
 mod node_client;
 mod record_versions;
@@ -42,35 +46,4 @@ fn python_uses_all_nodes_in_2026_07_28() {
 #[test]
 fn python_uses_all_nodes_in_2025_11_25() {
     check(Peer::Python, "2025-11-25");
-}
-
-#[test]
-fn independent_clients_do_not_notice_a_rolling_restart() {
-    let mut fleet = start(3);
-    let runs = [
-        (Peer::TypeScript2, "2026-07-28"),
-        (Peer::TypeScript2, "2025-11-25"),
-        (Peer::Python, "2026-07-28"),
-        (Peer::Python, "2025-11-25"),
-    ];
-    let mut scripts = runs.map(|(peer, mode)| {
-        let calls = peer.start_calls(&fleet, mode);
-        let calls = calls.unwrap_or_else(|problem| panic!("{problem}"));
-        (peer, mode, calls)
-    });
-    for (_, _, calls) in &mut scripts {
-        let negotiated = calls.wait_until_negotiated();
-        negotiated.unwrap_or_else(|problem| panic!("{problem}"));
-    }
-    let replaced = fleet.replace_nodes();
-    replaced.unwrap_or_else(|problem| panic!("{problem}"));
-    for (peer, mode, calls) in scripts {
-        let checks = calls.end().unwrap_or_else(|problem| panic!("{problem}"));
-        let run = format!("{peer:?} in {mode} while nodes are replaced");
-        judge(
-            &checks,
-            vec!["negotiate", "calls_during_restart", "close"],
-            &run,
-        );
-    }
 }

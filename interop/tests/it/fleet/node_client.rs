@@ -1,7 +1,6 @@
 //! A client that chooses the node of each request. It reports faults instead of hiding them.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +16,8 @@ use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::initialize_request;
 use toolwire_tests::peer::notification;
 
+use super::events::Events;
+use super::executions::Executions;
 use super::ledger::Failure;
 
 /// The newest revision with sessions.
@@ -31,10 +32,16 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The delay before a request is repeated that a fault has prevented.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
+/// A part of the error if the event is lost with which a client resumes a stream.
+const LOST_EVENT: &str = "the event of Last-Event-ID is not stored";
+
 #[derive(Debug, Clone)]
 pub(super) struct NodeClient {
     http: Client<HttpConnector, Full<Bytes>>,
     nodes: Arc<Nodes>,
+    repeats: bool,
+    sessions: Arc<Mutex<Vec<String>>>,
+    pub(super) executions: Arc<Executions>,
 }
 
 impl NodeClient {
@@ -45,13 +52,34 @@ impl NodeClient {
         Self {
             http: builder.build_http(),
             nodes,
+            repeats: true,
+            sessions: Arc::default(),
+            executions: Arc::default(),
         }
+    }
+
+    /// Returns a client for requests of 2026-07-28 that need no engine. It repeats no request, and 503 is a wrong response.
+    pub(super) fn for_requests_without_engine(&self) -> Self {
+        Self {
+            repeats: false,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the ids of all sessions that were opened.
+    pub(super) fn sessions(&self) -> Vec<String> {
+        lock(&self.sessions).clone()
     }
 
     /// Returns the next node.
     pub(super) fn next_node(&self) -> String {
         let nodes = self.nodes.in_turn();
         nodes.into_iter().next().expect("a fleet has nodes")
+    }
+
+    /// Returns all nodes.
+    pub(super) fn nodes(&self) -> Vec<String> {
+        self.nodes.in_turn()
     }
 
     /// Returns `true` if a node still gets requests.
@@ -76,6 +104,9 @@ impl NodeClient {
         let mut attempts = 1;
         loop {
             match self.send_once(node, request).await {
+                Err(Failure::Unavailable(reason)) if reason.starts_with("503") && !self.repeats => {
+                    return Err(Failure::Wrong(format!("needs no engine: {reason}")));
+                }
                 Err(Failure::Unavailable(reason))
                     if reason.starts_with("503") && attempts < MAX_ATTEMPTS =>
                 {
@@ -139,7 +170,12 @@ impl NodeClient {
             return Ok(messages);
         }
         let body = response.into_body().collect().await.map_err(unavailable)?;
-        let message = serde_json::from_slice(&body.to_bytes())
+        let body = body.to_bytes();
+        if body.is_empty() {
+            // The session ended, so its request was cancelled.
+            return Ok(Vec::new());
+        }
+        let message = serde_json::from_slice(&body)
             .map_err(|error| Failure::Wrong(format!("the response is not JSON: {error}")))?;
         Ok(vec![message])
     }
@@ -174,11 +210,16 @@ impl NodeClient {
         let id = response.headers().get("mcp-session-id");
         let id = id.and_then(|id| id.to_str().ok()).map(str::to_owned);
         let id = id.ok_or_else(|| Failure::Wrong("no session was opened".to_owned()))?;
+        lock(&self.sessions).push(id.clone());
         let initialized = notification("notifications/initialized", json!({}));
         let second = self.other_node(&first);
         self.send(&second, &in_session(&id, &initialized)).await?;
         Ok(id)
     }
+}
+
+fn lock(sessions: &Mutex<Vec<String>>) -> MutexGuard<'_, Vec<String>> {
+    sessions.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a POST request with a message in a session.
@@ -203,7 +244,7 @@ pub(super) fn expect_equal<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-fn unavailable(error: impl std::error::Error) -> Failure {
+pub(super) fn unavailable(error: impl std::error::Error) -> Failure {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -226,7 +267,10 @@ async fn accepted(
     let reason = format!("{status}: {}", String::from_utf8_lossy(&body.to_bytes()));
     Err(match status {
         StatusCode::SERVICE_UNAVAILABLE if says_when => Failure::Unavailable(reason),
+        // A message that may have been delivered, so it must not be sent again.
+        StatusCode::GATEWAY_TIMEOUT if !says_when => Failure::Unavailable(reason),
         StatusCode::NOT_FOUND => Failure::Lost(reason),
+        StatusCode::BAD_REQUEST if reason.contains(LOST_EVENT) => Failure::Lost(reason),
         _ => Failure::Wrong(reason),
     })
 }
@@ -247,92 +291,4 @@ pub(super) fn is_response(message: &Value) -> bool {
 fn is_event_stream(response: &Response<hyper::body::Incoming>) -> bool {
     let content_type = response.headers().get("content-type");
     content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
-}
-
-/// An open event stream.
-#[derive(Debug)]
-pub(super) struct Events {
-    body: hyper::body::Incoming,
-    /// Received text that is not yet a complete event.
-    text: String,
-    /// The id of the last event that had one.
-    pub(super) last_id: Option<String>,
-    /// The ids of the stored messages on this connection.
-    ids: HashSet<String>,
-}
-
-/// One event.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Event {
-    id: Option<String>,
-    pub(super) data: String,
-}
-
-impl Event {
-    /// Returns the message. An event without one has the message `null`.
-    pub(super) fn message(&self) -> Value {
-        serde_json::from_str(&self.data).unwrap_or_default()
-    }
-}
-
-impl Events {
-    fn of(response: Response<hyper::body::Incoming>) -> Self {
-        Self {
-            body: response.into_body(),
-            text: String::new(),
-            last_id: None,
-            ids: HashSet::new(),
-        }
-    }
-
-    /// Returns the next event, or `None` if the server has completed the stream.
-    pub(super) async fn next(&mut self) -> Result<Option<Event>, Failure> {
-        loop {
-            while let Some(end) = self.text.find("\n\n") {
-                let block: String = self.text.drain(..end + 2).collect();
-                let event = parse(&block);
-                if event != Event::default() {
-                    self.note_id(&event)?;
-                    return Ok(Some(event));
-                }
-            }
-            match self.body.frame().await {
-                None => return Ok(None),
-                Some(frame) => {
-                    let frame = frame.map_err(unavailable)?;
-                    let data = frame.into_data().unwrap_or_default();
-                    self.text.push_str(&String::from_utf8_lossy(&data));
-                }
-            }
-        }
-    }
-
-    /// Rejects an id that occurs twice. Changes are not stored, and have the id of the entry before them.
-    fn note_id(&mut self, event: &Event) -> Result<(), Failure> {
-        let Some(id) = &event.id else {
-            return Ok(());
-        };
-        self.last_id = Some(id.clone());
-        let method = event.message()["method"].as_str().map(str::to_owned);
-        let is_change = method.is_some_and(|method| {
-            method.ends_with("list_changed") || method.ends_with("resources/updated")
-        });
-        if event.data.is_empty() || is_change || self.ids.insert(id.clone()) {
-            Ok(())
-        } else {
-            Err(Failure::Wrong(format!("event {id} was sent twice")))
-        }
-    }
-}
-
-fn parse(block: &str) -> Event {
-    let mut event = Event::default();
-    for line in block.lines() {
-        if let Some(id) = line.strip_prefix("id: ") {
-            event.id = Some(id.to_owned());
-        } else if let Some(data) = line.strip_prefix("data:") {
-            event.data.push_str(data.trim());
-        }
-    }
-    event
 }

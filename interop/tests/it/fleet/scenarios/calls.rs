@@ -1,5 +1,7 @@
 //! Small calls of both eras.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::{Duration, sleep};
@@ -7,33 +9,64 @@ use toolwire::{Client, ProtocolVersion};
 use toolwire_tests::http::session::tool_call;
 use toolwire_tests::peer::legacy;
 
+use crate::fleet::executions::{self, Executions};
 use crate::fleet::ledger::Failure;
-use crate::fleet::node_client::{NodeClient, expect_equal, in_session};
+use crate::fleet::node_client::{NodeClient, expect_equal, in_session, text_of};
 
 /// A client of toolwire behind the balancer.
-pub(crate) async fn connect(url: &str, version: ProtocolVersion) -> Client {
-    let builder = Client::builder("desk", "1.0.0").with_versions([version]);
-    let client = builder.connect(url).await;
-    client.expect("the nodes serve clients")
+#[derive(Debug)]
+pub(crate) struct Caller {
+    client: Client,
+    executions: Arc<Executions>,
 }
 
-/// Calls a tool through the balancer.
-pub(crate) async fn call(client: &Client) -> Result<(), Failure> {
-    let called = call_once(client).await;
-    match called {
-        // A busy machine can delay the engine for longer than the nodes wait for it.
-        Err(Failure::Unavailable(reason)) if reason.contains("503") => {
-            sleep(Duration::from_secs(1)).await;
-            call_once(client).await
+impl Caller {
+    /// Connects a client of this revision.
+    pub(crate) async fn connect(
+        url: &str,
+        version: ProtocolVersion,
+        executions: &Arc<Executions>,
+    ) -> Self {
+        let builder = Client::builder("desk", "1.0.0").with_versions([version]);
+        let client = builder.connect(url).await;
+        Self {
+            client: client.expect("the nodes serve clients"),
+            executions: Arc::clone(executions),
         }
-        called => called,
     }
-}
 
-async fn call_once(client: &Client) -> Result<(), Failure> {
-    let result = client.call_tool("add", json!({"a": 40, "b": 2})).await;
-    let result = result.map_err(|error| Failure::Unavailable(format!("{error:?}")))?;
-    expect_equal(result.all_text().contains("42"), true)
+    /// Calls a tool once. A call of 2026-07-28 needs no engine, so it is not repeated.
+    pub(crate) async fn call_once(&self) -> Result<(), Failure> {
+        let key = self.executions.next_key("call");
+        self.print(&key).await?;
+        self.executions.record_success(key);
+        Ok(())
+    }
+
+    /// Calls a tool, and repeats the call if it was rejected because the engine is away: a busy machine can delay the
+    /// engine for longer than the nodes wait for it.
+    pub(crate) async fn call(&self) -> Result<(), Failure> {
+        let key = self.executions.next_key("call");
+        let called = self.print(&key).await;
+        match called {
+            Err(Failure::Unavailable(reason)) if reason.contains("503") => {
+                sleep(Duration::from_secs(1)).await;
+                self.print(&key).await?;
+            }
+            called => called?,
+        }
+        self.executions.record_success(key);
+        Ok(())
+    }
+
+    async fn print(&self, key: &str) -> Result<(), Failure> {
+        let called = self
+            .client
+            .call_tool(executions::TOOL, executions::arguments(key))
+            .await;
+        let result = called.map_err(|error| Failure::Unavailable(format!("{error:?}")))?;
+        expect_equal(result.all_text(), "printed".to_owned())
+    }
 }
 
 /// The log level of the session. Messages below it are not sent.
@@ -66,10 +99,13 @@ impl LongSession {
     }
 
     async fn check_session(&self, id: &str) -> Result<(), Failure> {
-        let call = tool_call(1, "add", json!({"a": 40, "b": 2}));
+        let executions = &self.client.executions;
+        let key = executions.next_key("session");
+        let call = tool_call(1, executions::TOOL, executions::arguments(&key));
         let node = self.client.next_node();
         let result = self.client.result_of(&node, &in_session(id, &call)).await?;
-        expect_equal(&result["structuredContent"]["sum"], &json!(42))?;
+        expect_equal(text_of(&result), "printed")?;
+        executions.record_success(key);
         for (level, is_sent) in [("warning", false), ("critical", true)] {
             let arguments = json!({"level": level, "message": "overheated"});
             let log = in_session(id, &tool_call(1, "log", arguments));

@@ -10,11 +10,12 @@ use tokio::time::sleep;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{call, legacy, modern};
 
+use crate::fleet::events::Events;
 use crate::fleet::ledger::Failure;
-use crate::fleet::node_client::{Events, LEGACY, NodeClient, in_session};
+use crate::fleet::node_client::{LEGACY, NodeClient, in_session};
 
 /// The resource that the tool `bump` changes.
-const RESOURCE: &str = "demo://counter";
+pub(crate) const RESOURCE: &str = "demo://counter";
 
 /// The number of listeners of each era.
 const LISTENERS: usize = 3;
@@ -88,7 +89,8 @@ impl Listeners {
         let node = self.client.next_node();
         let before: Vec<u64> = self.states.iter().map(|state| state.seen()).collect();
         let bump = Request::modern(&call(1, "bump", json!({})));
-        self.client.result_of(&node, &bump).await?;
+        let client = self.client.for_requests_without_engine();
+        client.result_of(&node, &bump).await?;
         let seen = self.wait_until_seen(&before).await;
         seen.map_err(|failure| {
             let reason = format!("change at {node}: {failure}");
@@ -171,6 +173,7 @@ impl Listener {
 async fn listen(client: &NodeClient, node: &str) -> Result<Events, Failure> {
     let filter = json!({"notifications": {"resourceSubscriptions": [RESOURCE]}});
     let listen = modern(1, "subscriptions/listen", filter);
+    let client = client.for_requests_without_engine();
     let mut events = client.open(node, &Request::modern(&listen)).await?;
     let acknowledged = events.next().await?;
     acknowledged.ok_or_else(|| Failure::Unavailable("not acknowledged".to_owned()))?;

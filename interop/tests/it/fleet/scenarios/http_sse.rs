@@ -5,8 +5,10 @@ use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::tool_call;
 use toolwire_tests::peer::{legacy, notification};
 
+use crate::fleet::events::Events;
+use crate::fleet::executions;
 use crate::fleet::ledger::Failure;
-use crate::fleet::node_client::{Events, NodeClient, expect_equal, is_response, result_in};
+use crate::fleet::node_client::{NodeClient, expect_equal, is_response, result_in, text_of};
 
 /// Opens a stream, and calls a tool. A stream of a lost node cannot be resumed in this revision.
 pub(crate) async fn call(client: &NodeClient) -> Result<(), Failure> {
@@ -42,12 +44,15 @@ async fn call_tool(client: &NodeClient) -> Result<(), Failure> {
         .send(&client.other_node(&first), &post(&initialized))
         .await?;
 
-    let call = tool_call(1, "add", json!({"a": 40, "b": 2}));
+    let key = client.executions.next_key("2024-11-05 call");
+    let call = tool_call(1, executions::TOOL, executions::arguments(&key));
     client
         .send(&client.other_node(&first), &post(&call))
         .await?;
-    let result = next_result(&mut events).await?.to_string();
-    expect_equal(result.contains("42"), true)
+    let result = next_result(&mut events).await?;
+    expect_equal(text_of(&result), "printed")?;
+    client.executions.record_success(key);
+    Ok(())
 }
 
 async fn next_result(events: &mut Events) -> Result<Value, Failure> {

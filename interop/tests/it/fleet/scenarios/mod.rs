@@ -2,7 +2,8 @@
 
 pub(super) mod calls;
 pub(super) mod changes;
+pub(super) mod client;
 pub(super) mod http_sse;
-pub(super) mod questions;
+pub(super) mod input_requests;
 pub(super) mod streams;
 pub(super) mod tasks;

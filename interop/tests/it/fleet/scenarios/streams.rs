@@ -7,9 +7,10 @@ use tokio::time::{sleep, timeout};
 use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{cancel, legacy};
 
+use crate::fleet::events::Events;
 use crate::fleet::ledger::Failure;
 use crate::fleet::node_client::{
-    Events, LEGACY, NodeClient, expect_equal, in_session, is_response, result_in, text_of,
+    LEGACY, NodeClient, expect_equal, in_session, is_response, result_in, text_of,
 };
 
 /// The number of progress notifications of a call.
@@ -98,7 +99,18 @@ async fn call_and_cancel(client: &NodeClient) -> Result<(), Failure> {
     let call = in_session(&session, &countdown(10_000, 50));
     let mut events = client.open(&first, &call).await?;
     let mut is_cancelled = false;
-    while let Some(event) = events.next().await? {
+    loop {
+        let event = match events.next().await {
+            Ok(Some(event)) => event,
+            // A fault has ended the stream. If it has also lost the session, the client is told so when it resumes.
+            Ok(None) | Err(Failure::Unavailable(_)) if !is_cancelled => {
+                sleep(RESUME_DELAY).await;
+                events = resume(client, &session, events).await?;
+                continue;
+            }
+            Ok(None) => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
         let message = event.message();
         if is_response(&message) {
             result_in(message)?;
@@ -111,5 +123,4 @@ async fn call_and_cancel(client: &NodeClient) -> Result<(), Failure> {
             is_cancelled = true;
         }
     }
-    expect_equal(is_cancelled, true)
 }

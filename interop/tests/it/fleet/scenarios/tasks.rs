@@ -7,6 +7,7 @@ use tokio::time::sleep;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{legacy, modern_with};
 
+use crate::fleet::executions;
 use crate::fleet::ledger::Failure;
 use crate::fleet::node_client::{NodeClient, expect_equal, in_session, text_of};
 
@@ -30,6 +31,9 @@ pub(crate) async fn run_tasks(client: &NodeClient) -> Result<(), Failure> {
     };
     let short = created(&client.result_of(&first, &bake(3)).await?["taskId"])?;
     let long = created(&client.result_of(&first, &bake(1000)).await?["taskId"])?;
+    let key = client.executions.next_key("task");
+    let print = modern("tools/call", print_call(&key));
+    let printing = created(&client.result_of(&first, &print).await?["taskId"])?;
     let cancel = modern("tasks/cancel", json!({"taskId": long}));
     client
         .result_of(&client.other_node(&first), &cancel)
@@ -42,6 +46,11 @@ pub(crate) async fn run_tasks(client: &NodeClient) -> Result<(), Failure> {
     let again = client.result_of(&client.next_node(), &get(&short)).await?;
     expect_equal(&again["result"], &task["result"])?;
 
+    let task = ended(client, &get(&printing)).await?;
+    expect_status(&task, "completed")?;
+    expect_equal(text_of(&task["result"]), "printed")?;
+    client.executions.record_success(key);
+
     let task = ended(client, &get(&long)).await?;
     expect_status(&task, "cancelled")
 }
@@ -51,11 +60,9 @@ pub(crate) async fn run_legacy_task(client: &NodeClient) -> Result<(), Failure> 
     let session = client.open_session().await?;
     let first = client.next_node();
     let request = |method: &str, params: Value| in_session(&session, &legacy(1, method, params));
-    let params = json!({
-        "name": "bake",
-        "arguments": {"layers": 3, "delay_ms": 50},
-        "task": {},
-    });
+    let key = client.executions.next_key("legacy task");
+    let mut params = print_call(&key);
+    params["task"] = json!({});
     let call = request("tools/call", params);
     let id = created(&client.result_of(&first, &call).await?["task"]["taskId"])?;
     let get = request("tasks/get", json!({"taskId": id}));
@@ -65,7 +72,14 @@ pub(crate) async fn run_legacy_task(client: &NodeClient) -> Result<(), Failure> 
     let result = client
         .result_of(&client.other_node(&first), &result)
         .await?;
-    expect_equal(text_of(&result), "a cake of 3 layers")
+    expect_equal(text_of(&result), "printed")?;
+    client.executions.record_success(key);
+    Ok(())
+}
+
+/// Returns the parameters of a call that prints its key.
+fn print_call(key: &str) -> Value {
+    json!({"name": executions::TOOL, "arguments": executions::arguments(key)})
 }
 
 fn created(id: &Value) -> Result<String, Failure> {

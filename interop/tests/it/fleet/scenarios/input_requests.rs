@@ -1,6 +1,9 @@
 //! Input requests of a call at one node, answered at another.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::tool_call;
 use toolwire_tests::peer::{modern_with, result_response};
@@ -14,8 +17,22 @@ fn accepted() -> Value {
     json!({"action": "accept", "content": {"confirmed": true}})
 }
 
+/// How long a client waits for the end of a call to whose input request it has responded: longer than any fault. A failover
+/// can lose the response, and only then the client gives up.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(25);
+
 /// The server asks on the stream of a call, and the client responds to another node.
 pub(crate) async fn ask_in_session(client: &NodeClient) -> Result<(), Failure> {
+    let lost = || {
+        Failure::Lost(format!(
+            "no effect of a response within {RESPONSE_TIMEOUT:?}"
+        ))
+    };
+    let ended = timeout(RESPONSE_TIMEOUT, ask_and_respond(client)).await;
+    ended.unwrap_or_else(|_| Err(lost()))
+}
+
+async fn ask_and_respond(client: &NodeClient) -> Result<(), Failure> {
     let session = client.open_session().await?;
     let first = client.next_node();
     let call = tool_call(1, "approve", json!({"question": "Really?"}));
