@@ -348,7 +348,7 @@ fn run_tasks(arguments: &TasksArguments) -> Result<Vec<String>, Box<dyn Error>> 
 fn run_proxy(arguments: &ProxyArguments) -> Result<Vec<String>, Box<dyn Error>> {
     let generator = beside_this_program("load-generator")?;
     let programs = generator.parent().unwrap_or(&generator).to_owned();
-    let mut options = proxies::Options::new(programs, arguments.nginx.clone());
+    let mut options = proxies::Options::new(programs, Some(arguments.nginx.clone()));
     options.rounds = arguments.rounds;
     if arguments.quick {
         options.rounds = options.rounds.min(3);

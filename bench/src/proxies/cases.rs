@@ -3,14 +3,52 @@
 use super::Proxy;
 use crate::load::{Era, Kind, Plan, Workload};
 
-/// A load, and its goal.
+/// A load, and its goals.
 pub(super) struct Case {
     pub(super) name: &'static str,
     workload: Workload,
     connections: usize,
     requests: usize,
-    /// The maximum CPU time of `toolwire proxy`, as a multiple of nginx. It is a goal if it is present.
-    pub(super) most_of_nginx: Option<f64>,
+    pub(super) goals: &'static [Goal],
+}
+
+/// A limit of a figure of a proxy, as a multiple of the same figure of another program in the same round.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub(super) struct Goal {
+    pub(super) proxy: Proxy,
+    pub(super) measure: Measure,
+    pub(super) base: Proxy,
+    pub(super) limit: Limit,
+}
+
+/// A figure that has a goal.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub(super) enum Measure {
+    Cpu,
+    MedianTime,
+    Throughput,
+}
+
+/// The limit of a ratio.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub(super) enum Limit {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Goal {
+    const fn new(measure: Measure, base: Proxy, limit: Limit) -> Self {
+        Self {
+            proxy: Proxy::Toolwire,
+            measure,
+            base,
+            limit,
+        }
+    }
+
+    const fn of(self, proxy: Proxy) -> Self {
+        Self { proxy, ..self }
+    }
 }
 
 impl Case {
@@ -22,55 +60,86 @@ impl Case {
             .with_warm_up(requests / 10)
     }
 
-    /// Returns `true` if the proxy can serve the load. The decoding relay has no streams and no sessions.
+    /// Returns `true` if the proxy can serve the load. The decoding relay has no streams and no sessions, and the load of
+    /// the other eras and transports is a small call.
     pub(super) fn has(&self, proxy: Proxy) -> bool {
-        let is_simple =
-            self.workload.era == Era::Modern && !matches!(self.workload.kind, Kind::Progress);
-        proxy != Proxy::DecodingRelay || is_simple
+        let is_modern = self.workload.era == Era::Modern;
+        match proxy {
+            Proxy::DecodingRelay => is_modern && !matches!(self.workload.kind, Kind::Progress),
+            Proxy::ToolwireToLegacy | Proxy::ToolwireToStdio => {
+                is_modern && self.workload.amount == SMALL
+            }
+            _ => true,
+        }
     }
 }
+
+/// The length of the text of a small call.
+const SMALL: usize = 16;
 
 pub(super) const CASES: [Case; 6] = [
     Case {
         name: "small call, 32 connections",
-        workload: Workload::new(Era::Modern, Kind::Echo, 16),
+        workload: Workload::new(Era::Modern, Kind::Echo, SMALL),
         connections: 32,
         requests: 40_000,
-        most_of_nginx: Some(2.5),
+        goals: &[
+            Goal::new(Measure::Cpu, Proxy::Nginx, Limit::AtMost(2.5)),
+            Goal::new(Measure::Throughput, Proxy::Direct, Limit::AtLeast(0.4)),
+            Goal::new(Measure::Cpu, Proxy::Toolwire, Limit::AtMost(1.5))
+                .of(Proxy::ToolwireToLegacy),
+            Goal::new(Measure::Cpu, Proxy::Toolwire, Limit::AtMost(1.3)).of(Proxy::ToolwireToStdio),
+        ],
     },
     Case {
         name: "small call, 1 connection",
-        workload: Workload::new(Era::Modern, Kind::Echo, 16),
+        workload: Workload::new(Era::Modern, Kind::Echo, SMALL),
         connections: 1,
         requests: 10_000,
-        most_of_nginx: None,
+        goals: &[Goal::new(
+            Measure::MedianTime,
+            Proxy::Nginx,
+            Limit::AtMost(2.5),
+        )],
     },
     Case {
         name: "small call in sessions, 32 connections",
-        workload: Workload::new(Era::Legacy, Kind::Echo, 16),
+        workload: Workload::new(Era::Legacy, Kind::Echo, SMALL),
         connections: 32,
         requests: 40_000,
-        most_of_nginx: None,
+        goals: &[],
     },
     Case {
         name: "argument of 100 KB, 4 connections",
         workload: Workload::new(Era::Modern, Kind::Echo, 100_000),
         connections: 4,
         requests: 2_000,
-        most_of_nginx: None,
+        goals: &[Goal::new(
+            Measure::Cpu,
+            Proxy::DecodingRelay,
+            Limit::AtMost(0.5),
+        )],
     },
     Case {
         name: "result of 1 MB, 4 connections",
         workload: Workload::new(Era::Modern, Kind::Big, 1_000_000),
         connections: 4,
         requests: 500,
-        most_of_nginx: None,
+        goals: &[Goal::new(
+            Measure::Cpu,
+            Proxy::DecodingRelay,
+            Limit::AtMost(0.5),
+        )],
     },
     Case {
         name: "100 progress notifications, 4 connections",
         workload: Workload::new(Era::Modern, Kind::Progress, 100),
         connections: 4,
         requests: 500,
-        most_of_nginx: None,
+        goals: &[Goal::new(
+            Measure::Throughput,
+            Proxy::Direct,
+            Limit::AtLeast(0.4),
+        )],
     },
 ];

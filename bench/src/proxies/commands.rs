@@ -40,29 +40,44 @@ impl<'a> Programs<'a> {
         let address = format!("127.0.0.1:{}", free_port()?);
         let command = match proxy {
             Proxy::Direct => return Ok(None),
-            Proxy::Nginx => self.nginx(&address, server_url)?,
+            Proxy::Nginx => match &self.options.nginx {
+                Some(nginx) => self.nginx(nginx, &address, server_url)?,
+                None => return Ok(None),
+            },
             Proxy::DecodingRelay => {
                 let mut command = self.program("decoding-relay");
                 command.args([address.as_str(), server_url]);
                 command
             }
-            Proxy::Toolwire => {
-                let mut command = self.program("toolwire");
-                command.args(["proxy", server_url, "--listen", &address]);
-                command
+            Proxy::Toolwire => self.toolwire(&address, &[server_url]),
+            Proxy::ToolwireToLegacy => self.toolwire(&address, &[server_url, "--era", "legacy"]),
+            Proxy::ToolwireToStdio => {
+                let server = self.path("bench-server");
+                let server = server.to_string_lossy();
+                self.toolwire(&address, &["--", &server, "stdio", "0", TOOLS])
             }
         };
         let path = server_url.splitn(4, '/').nth(3).unwrap_or_default();
         Ok(Some((command, format!("http://{address}/{path}"))))
     }
 
+    fn toolwire(&self, address: &str, server: &[&str]) -> Command {
+        let mut command = self.program("toolwire");
+        command.args(["proxy", "--listen", address]).args(server);
+        command
+    }
+
     fn program(&self, name: &str) -> Command {
+        Command::new(self.path(name))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
         let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-        Command::new(self.options.programs.join(file))
+        self.options.programs.join(file)
     }
 
     /// nginx with its defaults, one process, and connections that stay open on both sides.
-    fn nginx(&self, address: &str, server_url: &str) -> io::Result<Command> {
+    fn nginx(&self, program: &str, address: &str, server_url: &str) -> io::Result<Command> {
         let server = server_url.split('/').nth(2).unwrap_or_default();
         let directory = self.files.0.display();
         let configuration = format!(
@@ -95,7 +110,7 @@ impl<'a> Programs<'a> {
         );
         let file = self.files.0.join("nginx.conf");
         std::fs::write(&file, configuration)?;
-        let mut command = Command::new(&self.options.nginx);
+        let mut command = Command::new(program);
         command.arg("-p").arg(&self.files.0).arg("-c").arg(file);
         Ok(command)
     }

@@ -34,15 +34,21 @@ pub enum Proxy {
     DecodingRelay,
     /// `toolwire proxy`.
     Toolwire,
+    /// `toolwire proxy` that uses the legacy protocol with the server.
+    ToolwireToLegacy,
+    /// `toolwire proxy` that starts the server as a child process, and uses its standard input and output.
+    ToolwireToStdio,
 }
 
 impl Proxy {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::Direct,
         Self::Nginx,
         Self::DecodingRelay,
         Self::Toolwire,
+        Self::ToolwireToLegacy,
+        Self::ToolwireToStdio,
     ];
 
     fn name(self) -> &'static str {
@@ -51,6 +57,8 @@ impl Proxy {
             Self::Nginx => "nginx",
             Self::DecodingRelay => "decoding relay",
             Self::Toolwire => "toolwire proxy",
+            Self::ToolwireToLegacy => "to legacy",
+            Self::ToolwireToStdio => "to stdio",
         }
     }
 }
@@ -65,14 +73,14 @@ pub struct Options {
     pub share: usize,
     /// The directory of the programs of this package and of `toolwire`.
     pub programs: PathBuf,
-    /// The command of nginx.
-    pub nginx: String,
+    /// The command of nginx. Without it, nginx is left out.
+    pub nginx: Option<String>,
 }
 
 impl Options {
     /// Creates the options with the defaults.
     #[must_use]
-    pub fn new(programs: PathBuf, nginx: String) -> Self {
+    pub fn new(programs: PathBuf, nginx: Option<String>) -> Self {
         Self {
             rounds: 5,
             share: 1,
@@ -126,7 +134,7 @@ pub async fn run(options: &Options, mut start_case: impl FnMut(&str)) -> io::Res
             }
             rounds.push(samples);
         }
-        cases.push(CaseFigures::of(case.name, case.most_of_nginx, &rounds));
+        cases.push(CaseFigures::of(case, &rounds));
     }
     for (_, process) in proxies {
         process.terminate().await?;

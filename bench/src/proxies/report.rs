@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::Proxy;
+use super::cases::{Case, Goal, Limit, Measure};
 use crate::comparison::Sample;
 use crate::comparison::sample::{Figure, median};
 
@@ -22,10 +23,18 @@ pub struct Report {
 pub struct CaseFigures {
     /// The name of the case.
     pub name: &'static str,
-    /// The goal: the CPU time of `toolwire proxy` as a multiple of nginx.
-    pub most_of_nginx: Option<f64>,
+    /// The goals, with the ratio that was measured.
+    pub goals: Vec<MeasuredGoal>,
     /// The figures of each proxy.
     pub rows: Vec<ProxyFigures>,
+}
+
+/// A goal and its ratio: the median of the rounds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct MeasuredGoal {
+    goal: Goal,
+    ratio: Option<f64>,
 }
 
 /// The medians of the rounds of a proxy.
@@ -45,11 +54,7 @@ pub struct ProxyFigures {
 }
 
 impl CaseFigures {
-    pub(super) fn of(
-        name: &'static str,
-        most_of_nginx: Option<f64>,
-        rounds: &[Vec<(Proxy, Sample)>],
-    ) -> Self {
+    pub(super) fn of(case: &Case, rounds: &[Vec<(Proxy, Sample)>]) -> Self {
         let of = |proxy: Proxy, figure: Figure| -> Vec<Option<f64>> {
             let sample = |round: &Vec<(Proxy, Sample)>| {
                 let found = round.iter().find(|(other, _)| *other == proxy);
@@ -65,34 +70,63 @@ impl CaseFigures {
                     .collect(),
             )
         };
-        let cpu: Figure = |sample| sample.cpu_us;
+        let middle =
+            |proxy, figure| median(of(proxy, figure).into_iter().flatten().collect::<Vec<_>>());
         let rows = Proxy::ALL.into_iter().map(|proxy| ProxyFigures {
             proxy,
-            cpu_us: median(of(proxy, cpu).into_iter().flatten().collect()),
-            cpu_of_nginx: ratio(proxy, Proxy::Nginx, cpu),
-            p50_us: median(
-                of(proxy, |sample| sample.p50_us)
-                    .into_iter()
-                    .flatten()
-                    .collect(),
-            ),
-            throughput_of_direct: ratio(proxy, Proxy::Direct, |sample| sample.per_second),
+            cpu_us: middle(proxy, CPU),
+            cpu_of_nginx: ratio(proxy, Proxy::Nginx, CPU),
+            p50_us: middle(proxy, MEDIAN_TIME),
+            throughput_of_direct: ratio(proxy, Proxy::Direct, THROUGHPUT),
+        });
+        let goals = case.goals.iter().map(|goal| MeasuredGoal {
+            goal: *goal,
+            ratio: ratio(goal.proxy, goal.base, goal.measure.figure()),
         });
         Self {
-            name,
-            most_of_nginx,
+            name: case.name,
+            goals: goals.collect(),
             rows: rows.collect(),
         }
     }
+}
 
-    /// Returns the missed goal, as a sentence.
-    fn failure(&self) -> Option<String> {
-        let most = self.most_of_nginx?;
-        let row = self.rows.iter().find(|row| row.proxy == Proxy::Toolwire)?;
-        let ratio = row.cpu_of_nginx?;
-        (ratio > most).then(|| {
-            let name = self.name;
-            format!("{name}: the proxy costs {ratio:.2} of nginx, more than {most}")
+const CPU: Figure = |sample| sample.cpu_us;
+const MEDIAN_TIME: Figure = |sample| sample.p50_us;
+const THROUGHPUT: Figure = |sample| sample.per_second;
+
+impl Measure {
+    fn figure(self) -> Figure {
+        match self {
+            Self::Cpu => CPU,
+            Self::MedianTime => MEDIAN_TIME,
+            Self::Throughput => THROUGHPUT,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "CPU time",
+            Self::MedianTime => "median response time",
+            Self::Throughput => "throughput",
+        }
+    }
+}
+
+impl MeasuredGoal {
+    /// Returns the missed goal, as a sentence. A figure that could not be measured is not a missed goal.
+    fn failure(&self, case: &str) -> Option<String> {
+        let ratio = self.ratio?;
+        let (is_missed, words, limit) = match self.goal.limit {
+            Limit::AtMost(limit) => (ratio > limit, "more", limit),
+            Limit::AtLeast(limit) => (ratio < limit, "less", limit),
+        };
+        is_missed.then(|| {
+            let (proxy, base) = (self.goal.proxy.name(), self.goal.base.name());
+            let measure = self.goal.measure.name();
+            format!(
+                "{case}: the {measure} of {proxy} is {ratio:.2} of {base}, {words} than {limit}"
+            )
         })
     }
 }
@@ -101,7 +135,11 @@ impl Report {
     /// Returns the missed goals, one line each.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
-        self.cases.iter().filter_map(CaseFigures::failure).collect()
+        let goals = self.cases.iter().flat_map(|case| {
+            let goals = case.goals.iter();
+            goals.filter_map(|goal| goal.failure(case.name))
+        });
+        goals.collect()
     }
 
     /// Formats the figures for people.
@@ -140,6 +178,7 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cases::CASES;
     use super::*;
 
     fn sample(cpu_us: f64, per_second: f64) -> Sample {
@@ -157,13 +196,16 @@ mod tests {
             (Proxy::Nginx, sample(10.0, 500.0)),
             (Proxy::Toolwire, sample(toolwire_us, 400.0)),
         ]];
-        CaseFigures::of("small call", Some(2.5), &rounds)
+        CaseFigures::of(&CASES[0], &rounds)
     }
 
     #[test]
     fn ratios_are_those_of_a_round() {
         let figures = figures(25.0);
-        let row = figures.rows.last().expect("a row for each proxy");
+        let mut rows = figures.rows.iter();
+        let row = rows
+            .find(|row| row.proxy == Proxy::Toolwire)
+            .expect("its row");
         assert_eq!(row.cpu_of_nginx, Some(2.5));
         assert_eq!(row.throughput_of_direct, Some(0.4));
         let table = Report {
@@ -185,7 +227,9 @@ mod tests {
         assert_eq!(failures(25.0), Vec::<String>::new());
         assert_eq!(
             failures(30.0),
-            ["small call: the proxy costs 3.00 of nginx, more than 2.5"]
+            [
+                "small call, 32 connections: the CPU time of toolwire proxy is 3.00 of nginx, more than 2.5"
+            ]
         );
     }
 }

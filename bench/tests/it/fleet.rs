@@ -6,10 +6,11 @@ use std::time::Duration;
 use toolwire_bench::fleet::{self, Options};
 
 #[tokio::test]
-async fn nodes_share_an_engine_and_modern_requests_need_none() {
+async fn nodes_share_an_engine_and_no_operation_exceeds_its_goal() {
     let mut options = Options::default();
-    options.repetitions = 5;
-    options.idle = Duration::from_secs(1);
+    options.repetitions = 10;
+    // Longer than the 5 s between two renewals of a mailbox.
+    options.idle = Duration::from_secs(6);
     options.changes = 3;
     options.requests = 30;
     options.rounds = 1;
@@ -21,8 +22,8 @@ async fn nodes_share_an_engine_and_modern_requests_need_none() {
         let operation = operations.find(|operation| operation.operation == name);
         operation.unwrap().commands
     };
-    // Meanwhile, nodes may read their mailboxes.
-    assert!(commands("modern request") < 1.0, "{}", report.to_table());
+    let failures = report.failures(1024);
+    assert!(failures.is_empty(), "{failures:?}\n{}", report.to_table());
     for needs_engine in [
         "request",
         "resume on another node",

@@ -7,6 +7,7 @@ mod fleet;
 mod http_clients;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod page_faults;
+mod proxies;
 mod streams;
 #[cfg(feature = "tasks")]
 mod tasks;
