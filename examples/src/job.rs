@@ -14,6 +14,20 @@ use std::error::Error;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Client, ClientBuilder, Era, Server, ServerCommand};
 
+/// Serves or uses the server of a job, as the command line asks.
+///
+/// # Errors
+/// Returns an error if the server cannot be created or served, or if the client fails.
+pub async fn run(
+    server: impl FnOnce() -> Result<Server, Box<dyn Error>>,
+    client: impl AsyncFnOnce(&ServerChoice) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    match Role::from_command_line() {
+        Role::Server(address) => serve(server()?, address, HttpOptions::new()).await,
+        Role::Client(choice) => client(&choice).await,
+    }
+}
+
 /// What this process does.
 #[derive(Debug)]
 #[expect(
@@ -31,7 +45,7 @@ pub enum Role {
 #[derive(Debug)]
 pub struct ServerChoice {
     /// Without a URL, the client starts this program.
-    pub url: Option<String>,
+    url: Option<String>,
     era: Era,
 }
 
@@ -75,13 +89,22 @@ impl ServerChoice {
     /// # Errors
     /// Returns an error if the server cannot be reached or started.
     pub async fn connect(&self, builder: ClientBuilder) -> Result<Client, Box<dyn Error>> {
-        let builder = builder.with_era(self.era);
-        Ok(match &self.url {
-            Some(url) => builder.connect(url).await?,
-            None => {
-                let program = std::env::current_exe()?;
-                builder.spawn(ServerCommand::new(program)).await?
-            }
-        })
+        if self.url.is_some() {
+            return self.connect_to_url(builder).await;
+        }
+        // The server is this program, so it may have the whole environment, which contains its settings.
+        let command = ServerCommand::new(std::env::current_exe()?).with_inherited_env();
+        Ok(builder.with_era(self.era).spawn(command).await?)
+    }
+
+    /// Connects to the server of a job that has no stdio.
+    ///
+    /// # Errors
+    /// Returns an error if the command line has no URL, or if the server cannot be reached.
+    pub async fn connect_to_url(&self, builder: ClientBuilder) -> Result<Client, Box<dyn Error>> {
+        let url = self.url.as_ref().ok_or(
+            "this server has only HTTP; start it, and pass its URL: `-- client http://127.0.0.1:3000/mcp`",
+        )?;
+        Ok(builder.with_era(self.era).connect(url).await?)
     }
 }

@@ -7,13 +7,9 @@
 mod client;
 mod server;
 
-use toolwire::transport::http::HttpOptions;
-use toolwire_examples::job::{self, Role};
+use toolwire_examples::job;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    match Role::from_command_line() {
-        Role::Server(address) => job::serve(server::server(), address, HttpOptions::new()).await,
-        Role::Client(choice) => client::run(&choice).await,
-    }
+    job::run(|| Ok(server::server()), client::run).await
 }

@@ -14,7 +14,7 @@ use toolwire_examples::job::ServerChoice;
 pub(crate) async fn run(choice: &ServerChoice) -> Result<(), Box<dyn Error>> {
     let token = std::env::var("SHOP_TOKEN").unwrap_or_else(|_| "token-of-bob".to_owned());
     let builder = Client::builder("shop-client", "1.0.0").with_bearer_token(&token)?;
-    let client = choice.connect(builder).await?;
+    let client = choice.connect_to_url(builder).await?;
 
     let stock = client.call_tool("restock", json!({"cups": 1})).await?;
     println!("in stock: {}", stock.all_text());

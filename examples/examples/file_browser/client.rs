@@ -44,12 +44,12 @@ pub(crate) async fn run(choice: &ServerChoice) -> Result<(), Box<dyn Error>> {
     }
 
     for path in [".", "../.."] {
-        let refused = client.call_tool("list", json!({"path": path})).await?;
-        println!("{path}: {}", refused.all_text());
+        let rejected = client.call_tool("list", json!({"path": path})).await?;
+        println!("{path}: {}", rejected.all_text());
     }
     for uri in ["files:///secret.txt", "files:///public/../secret.txt"] {
         match client.read_resource(uri).await {
-            Ok(_) => println!("{uri}: not refused"),
+            Ok(_) => println!("{uri}: not rejected"),
             Err(error) => println!("{uri}: {error}"),
         }
     }

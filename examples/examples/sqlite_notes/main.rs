@@ -7,16 +7,10 @@
 mod client;
 mod server;
 
-use toolwire::transport::http::HttpOptions;
-use toolwire_examples::job::{self, Role};
+use toolwire_examples::job;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    match Role::from_command_line() {
-        Role::Server(address) => {
-            let notes = server::Notes::open(std::env::var_os("NOTES_FILE"))?;
-            job::serve(notes.into_server(), address, HttpOptions::new()).await
-        }
-        Role::Client(choice) => client::run(&choice).await,
-    }
+    let server = || Ok(server::Notes::open(std::env::var_os("NOTES_FILE"))?.into_server());
+    job::run(server, client::run).await
 }

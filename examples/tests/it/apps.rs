@@ -1,4 +1,4 @@
-//! The example `apps`: a tool with a view.
+//! The example `weather_view`: a tool with a view.
 
 use serde_json::json;
 use toolwire::apps::host::{ToolCaller, is_visible_to};
@@ -17,7 +17,7 @@ async fn forecast_has_a_view_and_a_text() {
             if shows_views {
                 builder = builder.with_views();
             }
-            let client = builder.spawn(ServerCommand::new(program("apps")));
+            let client = builder.spawn(ServerCommand::new(program("weather_view")));
             let client = client.await.unwrap();
             let tools = client.list_tools().await.unwrap();
             let view = client.view(&tools[0]).await.unwrap().unwrap();

@@ -1,5 +1,5 @@
 //! Examples of plain calls: `structured_output`, `constraints`, `raw_gateway`, `logging`, `custom_method`,
-//! `middleware`, `telemetry`.
+//! `guarded_logbook`, `telemetry`.
 
 use serde_json::{Value, json};
 
@@ -227,20 +227,20 @@ async fn extension_is_declared_and_served() {
 #[tokio::test]
 async fn middleware_limits_calls_and_adds_to_results() {
     for revision in BOTH {
-        let mut client = Client::start("middleware", revision).await;
-        for _ in 0..2 {
+        let mut client = Client::start("guarded_logbook", revision).await;
+        for number in ["1", "2"] {
             let written = client.call("write_line", json!({"line": "a"})).await;
-            assert_eq!(written["content"][0]["text"], "written: a");
+            assert_eq!(written["content"][0]["text"], number);
             assert_eq!(written["content"][1]["text"], "took 0 s");
         }
         let params = json!({"name": "write_line", "arguments": {"line": "b"}});
         let limited = client.expect_error("tools/call", params).await;
         assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
-        let read = client.call("read_line", json!({"number": 3})).await;
-        assert_eq!(read["content"][0]["text"], "line 3");
-        let params = json!({"name": "delete_file"});
+        let read = client.call("read_line", json!({"number": 2})).await;
+        assert_eq!(read["content"][0]["text"], "a");
+        let params = json!({"name": "delete_lines"});
         let denied = client.expect_error("tools/call", params).await;
-        assert_eq!(denied["message"], "unknown tool `delete_file`");
+        assert_eq!(denied["message"], "unknown tool `delete_lines`");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Examples that change while they serve: `notes`, `dynamic_tools`, `mounting`, `resources`.
+//! Examples that change while they serve: `notes`, `exchange_rates`, `team_server`, `shop_catalogue`.
 
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ async fn names_of_notes_are_completed() {
 #[tokio::test]
 async fn tools_are_added_and_removed() {
     for revision in BOTH {
-        let mut client = Client::start("dynamic_tools", revision).await;
+        let mut client = Client::start("exchange_rates", revision).await;
         client.watch(json!({"toolsListChanged": true})).await;
         let learn = json!({"currency": "chf", "rate": 0.5});
         assert_eq!(
@@ -137,7 +137,7 @@ async fn read(client: &mut Client, uri: &str) -> Value {
 #[tokio::test]
 async fn resources_are_text_bytes_and_templates() {
     for revision in BOTH {
-        let mut client = Client::start("resources", revision).await;
+        let mut client = Client::start("shop_catalogue", revision).await;
         let terms = read(&mut client, "shop://terms").await;
         assert_eq!(terms["text"], "# Terms\n\nBe kind.");
         assert_eq!(terms["mimeType"], "text/markdown");
@@ -169,7 +169,7 @@ async fn resources_are_text_bytes_and_templates() {
 
 #[tokio::test]
 async fn newest_revision_has_cache_hints() {
-    let mut client = Client::start("resources", Revision::Newest).await;
+    let mut client = Client::start("shop_catalogue", Revision::Newest).await;
     let terms = client
         .ask("resources/read", json!({"uri": "shop://terms"}))
         .await;
@@ -186,7 +186,7 @@ async fn newest_revision_has_cache_hints() {
     );
     client.end().await;
 
-    let mut client = Client::start("resources", Revision::Legacy).await;
+    let mut client = Client::start("shop_catalogue", Revision::Legacy).await;
     let terms = client
         .ask("resources/read", json!({"uri": "shop://terms"}))
         .await;
@@ -197,7 +197,7 @@ async fn newest_revision_has_cache_hints() {
 #[tokio::test]
 async fn subscribers_are_notified_of_visits() {
     for revision in BOTH {
-        let mut client = Client::start("resources", revision).await;
+        let mut client = Client::start("shop_catalogue", revision).await;
         client
             .watch(json!({"resourceSubscriptions": ["shop://visits"]}))
             .await;
@@ -212,7 +212,7 @@ async fn subscribers_are_notified_of_visits() {
 #[tokio::test]
 async fn mounted_tools_follow_their_server() {
     for revision in BOTH {
-        let mut client = Client::start("mounting", revision).await;
+        let mut client = Client::start("team_server", revision).await;
         client.watch(json!({"toolsListChanged": true})).await;
         let list = client.ask("tools/list", json!({})).await;
         assert_eq!(

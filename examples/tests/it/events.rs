@@ -1,4 +1,4 @@
-//! The example with events: `events`.
+//! The example with events: `build_alerts`.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::client::{Client, Revision};
 
 #[tokio::test]
 async fn events_are_polled_and_streamed() {
-    let mut client = Client::start("events", Revision::Newest).await;
+    let mut client = Client::start("build_alerts", Revision::Newest).await;
     let listed = client.ask("events/list", json!({})).await;
     assert_eq!(listed["events"][0]["name"], "build.finished");
     assert_eq!(listed["events"][1]["name"], "note.written");
@@ -40,7 +40,7 @@ async fn events_are_polled_and_streamed() {
 
 #[tokio::test]
 async fn older_clients_have_no_events() {
-    let mut client = Client::start("events", Revision::Legacy).await;
+    let mut client = Client::start("build_alerts", Revision::Legacy).await;
     let error = client.expect_error("events/list", json!({})).await;
     assert_eq!(error["code"], -32601);
     client.end().await;

@@ -15,6 +15,7 @@ use toolwire_tests::engine::{Engine, IN_MEMORY};
 
 use crate::client::program;
 use crate::http::Example;
+use crate::jobs::{ERAS, Job};
 use crate::onboarding::text;
 
 /// Several nodes, and their engine.
@@ -143,5 +144,26 @@ async fn node_completes_its_calls_after_sigterm() {
         assert!(text(&result).starts_with("packed 20 parcels"), "{era:?}");
         let status = node.exited().await;
         assert!(status.success(), "{era:?}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn client_packs_and_ships_on_each_node() {
+    let fleet = Fleet::start(2, &IN_MEMORY).await;
+    for (number, node) in fleet.nodes.iter().enumerate() {
+        for era in ERAS {
+            let url = node.url();
+            let arguments = [&[url.as_str()], era].concat();
+            let expected = [
+                "1 of 3",
+                "2 of 3",
+                "3 of 3",
+                &format!("packed 3 parcels at node-{number}"),
+                "Ship the parcel to Oslo? Yes.",
+                &format!("shipped to Oslo from node-{number}"),
+            ];
+            let lines = Job::new("fleet").client_lines(&arguments).await;
+            assert_eq!(lines, expected, "{era:?}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Examples that request input: `ask_the_user`, also through `upstreams`, `ask_the_model`, `roots`, `input_required`.
+//! Examples that request input: `train_booking`, also through `gateway`, `ask_the_model`, `roots`, `input_required`.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ use crate::client::{BOTH, Client, Revision, text};
 
 async fn book(revision: Revision, response: &Value) -> Value {
     let capabilities = json!({"elicitation": {"form": {}}});
-    let mut client = Client::start_with("ask_the_user", revision, capabilities).await;
+    let mut client = Client::start_with("train_booking", revision, capabilities).await;
     let reply = |method: &str, params: &Value| {
         assert_eq!(method, "elicitation/create");
         assert_eq!(params["message"], "A ticket to Rome: who travels?");
@@ -50,9 +50,10 @@ async fn user_accepts_declines_or_cancels() {
 async fn form_of_an_upstream_server_names_it() {
     for revision in BOTH {
         let capabilities = json!({"elicitation": {"form": {}}});
-        let mut client = Client::start_with("upstreams", revision, capabilities).await;
-        let sum = client.call_text("calc_add", json!({"a": 1, "b": 2})).await;
-        assert_eq!(sum, "3");
+        let mut client = Client::start_with("gateway", revision, capabilities).await;
+        let number = json!({"number": 17});
+        let order = client.call_text("orders_find_order", number).await;
+        assert_eq!(order, r#"{"item":"teapot","price":2400}"#);
         let reply = |method: &str, params: &Value| {
             assert_eq!(method, "elicitation/create");
             assert_eq!(params["message"], "[trains] A ticket to Rome: who travels?");
@@ -76,7 +77,7 @@ async fn invalid_form_does_not_reach_the_handler() {
             json!({"email": "ada@example.com", "seats": 5}),
         ] {
             let capabilities = json!({"elicitation": {"form": {}}});
-            let mut client = Client::start_with("ask_the_user", revision, capabilities).await;
+            let mut client = Client::start_with("train_booking", revision, capabilities).await;
             let response = json!({"action": "accept", "content": content});
             let message = client
                 .call_with_responses("book", json!({"destination": "Rome"}), |_, _| {
@@ -200,7 +201,7 @@ async fn client_without_the_capability_gets_an_error() {
     for revision in BOTH {
         for (example, tool, arguments, missing) in [
             (
-                "ask_the_user",
+                "train_booking",
                 "book",
                 json!({"destination": "Rome"}),
                 "elicitation",

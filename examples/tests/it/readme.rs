@@ -1,7 +1,10 @@
-//! Checks that README lists every example.
+//! Checks that README lists every example, and that a test runs every job.
 
 use std::fs;
 use std::path::Path;
+
+/// The tests that run the clients of whole jobs.
+const TESTS_OF_JOBS: [&str; 2] = [include_str!("jobs.rs"), include_str!("fleet.rs")];
 
 #[test]
 fn every_example_is_listed_and_documents_how_to_run_it() {
@@ -20,6 +23,13 @@ fn every_example_is_listed_and_documents_how_to_run_it() {
             continue;
         };
         assert!(readme.contains(&link), "{name} is missing from README.md");
+        if link.contains("/main.rs") {
+            let is_run = TESTS_OF_JOBS
+                .iter()
+                .any(|tests| tests.contains(&format!("Job::new(\"{name}\")")));
+            assert!(is_run, "no test runs the client of {name}");
+            assert!(readme.contains(&format!("{link} job")), "{name} is a job");
+        }
         let program = fs::read_to_string(&path).unwrap();
         // The README shows the quickstart without the module documentation.
         let documents_command = program.starts_with("//! ")

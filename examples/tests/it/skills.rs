@@ -1,4 +1,4 @@
-//! The example with skills: `skills`.
+//! The example with skills: `team_handbook`.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn member<'a>(list: &'a Value, name: &str) -> Vec<&'a str> {
 #[tokio::test]
 async fn skills_are_listed_and_read() {
     for revision in BOTH {
-        let mut client = Client::start("skills", revision).await;
+        let mut client = Client::start("team_handbook", revision).await;
         let listed = client.ask("skills/list", json!({})).await;
         assert_eq!(
             member(&listed["skills"], "uri"),

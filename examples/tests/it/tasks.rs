@@ -1,6 +1,6 @@
 //! Examples with tasks: `task`, `task_workers`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::json;
@@ -50,10 +50,19 @@ async fn film_is_rendered_as_a_task_and_as_a_call() {
     }
 }
 
+/// Returns a directory for the tasks of one test.
+pub(crate) fn empty_task_directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // It does not exist at the first run.
+    let _ = std::fs::remove_dir_all(&directory);
+    directory
+}
+
 /// Starts a worker of the example. Dropping it kills the process.
-fn worker(directory: &str) -> Child {
+pub(crate) fn worker(directory: &Path) -> Child {
     Command::new(program("task_workers"))
-        .args([directory, "worker"])
+        .arg("worker")
+        .env("TASK_DIRECTORY", directory)
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .spawn()
@@ -62,11 +71,8 @@ fn worker(directory: &str) -> Child {
 
 #[tokio::test]
 async fn another_worker_continues_the_task_of_a_killed_one() {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("task_workers");
-    // It does not exist at the first run.
-    let _ = std::fs::remove_dir_all(&directory);
-    let directory = directory.to_str().unwrap();
-    let command = ServerCommand::new(program("task_workers")).arg(directory);
+    let directory = &empty_task_directory("killed_worker");
+    let command = ServerCommand::new(program("task_workers")).env("TASK_DIRECTORY", directory);
     let client = builder(ProtocolVersion::LATEST)
         .spawn(command)
         .await

@@ -1,6 +1,4 @@
-//! Resources: text and bytes at fixed URIs, a URI template, cache hints and subscriptions.
-//!
-//! Run it with `cargo run -p toolwire-examples --example resources`, or give that command to an MCP client.
+//! The server: resources at fixed URIs, a template with completion, and a tool that changes a resource.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -58,8 +56,7 @@ fn shelves(typed: &str) -> CompletionValues {
     CompletionValues::prefix_match(typed, SHELVES)
 }
 
-#[tokio::main]
-async fn main() -> Result<(), toolwire::Error> {
+pub(crate) fn server() -> Server {
     let day = CacheHint::public(Duration::from_secs(24 * 60 * 60));
     Server::new("shop", "1.0.0")
         // Shared caches may store the terms for a day and the lists for a minute. By default nothing is cached.
@@ -70,6 +67,4 @@ async fn main() -> Result<(), toolwire::Error> {
         .resource_template(shelf)
         .tool(visit)
         .with_resource_subscriptions()
-        .serve_stdio()
-        .await
 }

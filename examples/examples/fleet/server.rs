@@ -1,13 +1,5 @@
-//! One node of a service that runs on several nodes: any node can serve any request of any client.
-//!
-//! The nodes share sessions, resumable streams, changes and the key of request state through Redis or Valkey. A balancer
-//! in front of them needs no affinity. On SIGTERM, a node completes its running calls and exits. The directory `fleet`
-//! contains a container image, a compose file and a Helm chart for this program.
-//!
-//! Run it with `cargo run -p toolwire-examples --example fleet -- redis://127.0.0.1 127.0.0.1:3001`, and again with
-//! another port. `FLEET_REDIS` and `FLEET_ADDRESS` replace the arguments, and `FLEET_HOSTS` lists the public host names.
+//! The server: one node of the warehouse.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use toolwire::transport::http::{HttpListener, HttpOptions};
@@ -35,8 +27,8 @@ impl Warehouse {
     /// Ships a parcel if the user agrees. The response of the user may arrive at another node.
     #[tool]
     async fn ship(&self, ctx: &RequestContext, city: String) -> Result<String, Error> {
-        let question = format!("Ship the parcel to {city}?");
-        if ctx.confirm("ship", question).await? {
+        let message = format!("Ship the parcel to {city}?");
+        if ctx.confirm("ship", message).await? {
             Ok(format!("shipped to {city} from {}", self.node))
         } else {
             Ok("nothing was shipped".to_owned())
@@ -44,8 +36,7 @@ impl Warehouse {
     }
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let redis = setting(1, "FLEET_REDIS", "redis://127.0.0.1");
     let address = setting(2, "FLEET_ADDRESS", "127.0.0.1:3000");
     let hosts = std::env::var("FLEET_HOSTS").unwrap_or_default();
@@ -53,20 +44,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Fails with the remedy if the engine does not suit, for example because it may evict keys.
     let redis = Redis::connect(&redis, RedisOptions::new("warehouse")).await?;
     let options = HttpOptions::new()
-        .with_session_store(Arc::new(redis.sessions()))
-        .with_event_log(Arc::new(redis.event_log()))
-        .with_bus(Arc::new(redis.bus()))
-        .with_mailboxes(Arc::new(redis.mailboxes()))
+        .with_limits(crate::limits::limits())
+        .with_cluster(&redis)
         .with_public_hosts(hosts.split(',').filter(|host| !host.is_empty()));
     let warehouse = Warehouse {
         // The name of the container or of the pod.
         node: std::env::var("HOSTNAME").unwrap_or_else(|_| "this node".to_owned()),
     };
     // Without a shared key, a node rejects the request state of the others.
-    let key = StateKey::new(redis.shared_key().await?);
-    let server = warehouse
-        .into_server()
-        .with_request_state_keys(KeyRing::new(key));
+    let keys = KeyRing::new(StateKey::new(redis.shared_key().await?));
+    // Logs a warning if another node has another key.
+    redis.check_request_state_keys(&keys).await?;
+    let server = warehouse.into_server().with_request_state_keys(keys);
 
     // Returns after SIGTERM, when the running calls are complete, or after `HttpLimits::drain`.
     let listener = HttpListener::bind(server, address, options).await?;

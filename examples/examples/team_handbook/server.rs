@@ -1,6 +1,4 @@
-//! Skills from a directory, as a value, and created when they are read.
-//!
-//! Run it with `cargo run -p toolwire-examples --example skills`, or give that command to an MCP client.
+//! The server: skills from a directory, as a value, and created when they are read.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -12,9 +10,7 @@ const BRANCHES: &str =
     "# Branches\n\nStart from `main`, and name the branch as in `references/names.md`.\n";
 const NAMES: &str = "# Names\n\n`fix/…` for faults, `add/…` for features.\n";
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    // Every directory below with a `SKILL.md`. Changes of the files are served after a minute at the latest.
+pub(crate) fn server() -> Result<Server, Box<dyn Error>> {
     let directory = SkillDirectory::open(concat!(env!("CARGO_MANIFEST_DIR"), "/skills"))?
         .under("team")
         .rescan_every(Duration::from_secs(60));
@@ -35,10 +31,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         },
     );
 
-    let server = Server::new("handbook", "1.0.0")
+    Ok(Server::new("handbook", "1.0.0")
         .skills(directory)
         .skills(workflow)
-        .skills(report);
-    server.serve_stdio().await?;
-    Ok(())
+        .skills(report))
 }

@@ -1,9 +1,4 @@
-//! A tool with a view: an HTML document that hosts show for a call, and text for clients without views.
-//!
-//! Run it with `cargo run -p toolwire-examples --example apps`, or show the view in the browser:
-//! `toolwire view open forecast city=Oslo -- cargo run -p toolwire-examples --example apps`.
-
-use std::error::Error;
+//! The server: a tool with a view, and a tool for the view alone.
 
 use serde::Serialize;
 use toolwire::apps::View;
@@ -18,7 +13,7 @@ struct Forecast {
 }
 
 fn forecast_view() -> View {
-    View::new("ui://weather/forecast", include_str!("apps.html"))
+    View::new("ui://weather/forecast", include_str!("forecast.html"))
         .with_bridge()
         .with_border(true)
         .with_title("Forecast")
@@ -45,9 +40,6 @@ async fn week(offset: i32) -> Forecast {
     }
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let server = Server::new("weather", "1.0.0").tool(forecast).tool(week);
-    server.serve_stdio().await?;
-    Ok(())
+pub(crate) fn server() -> Server {
+    Server::new("weather", "1.0.0").tool(forecast).tool(week)
 }

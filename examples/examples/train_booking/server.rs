@@ -1,7 +1,4 @@
-//! An elicitation during a tool call: a form that the user accepts, declines or cancels.
-//!
-//! One handler serves every revision. The example `onboarding` explains how, and has several elicitations.
-//! Run it with `cargo run -p toolwire-examples --example ask_the_user`, or give that command to an MCP client.
+//! The server: a tool that needs more than its arguments.
 
 use serde::Deserialize;
 use toolwire::ask::ElicitOutcome;
@@ -49,10 +46,6 @@ async fn book(ctx: &RequestContext, destination: String) -> Result<String, ToolE
     }
 }
 
-#[tokio::main]
-async fn main() -> Result<(), toolwire::Error> {
-    Server::new("trains", "1.0.0")
-        .tool(book)
-        .serve_stdio()
-        .await
+pub(crate) fn server() -> Server {
+    Server::new("trains", "1.0.0").tool(book)
 }

@@ -1,8 +1,7 @@
-//! Tools that are added and removed while the server runs. Clients are notified that the list changed.
+//! The server: each currency has a tool of its own.
 //!
 //! A `Server` is a handle: any clone of it, and `ctx.server()`, changes the same server. Running calls continue with
 //! the tool they started with.
-//! Run it with `cargo run -p toolwire-examples --example dynamic_tools`, or give that command to an MCP client.
 
 use serde::Deserialize;
 use toolwire::{JsonSchema, RequestContext, Server, ToolError, ToolHandler, tool};
@@ -41,11 +40,6 @@ fn forget(ctx: &RequestContext, currency: String) -> &'static str {
     }
 }
 
-#[tokio::main]
-async fn main() -> Result<(), toolwire::Error> {
-    Server::new("exchange", "1.0.0")
-        .tool(learn)
-        .tool(forget)
-        .serve_stdio()
-        .await
+pub(crate) fn server() -> Server {
+    Server::new("exchange", "1.0.0").tool(learn).tool(forget)
 }

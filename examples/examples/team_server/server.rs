@@ -1,7 +1,4 @@
-//! One server from two: the tools of another server under a prefix, with a fixed argument and without one tool.
-//!
-//! Shows `Mount`, a mounted server that changes while it serves, and names in the lists of clients.
-//! Run it with `cargo run -p toolwire-examples --example mounting`, or give that command to an MCP client.
+//! The server: shows `Mount`, a mounted server that changes while it serves, and names in the lists of clients.
 
 use toolwire::{Mount, RequestContext, Server, ToolError, ToolHandler, tool};
 
@@ -42,8 +39,7 @@ fn add_station(weather: Server) -> ToolHandler {
     ToolHandler::typed("add_station", add).with_description("Adds a weather station.")
 }
 
-#[tokio::main]
-async fn main() -> Result<(), toolwire::Error> {
+pub(crate) fn server() -> Server {
     let weather = Server::new("weather", "1.0.0")
         .tool(forecast)
         .tool(delete_all);
@@ -53,6 +49,4 @@ async fn main() -> Result<(), toolwire::Error> {
     Server::new("app", "1.0.0")
         .tool(add_station(weather))
         .mount_with(mount)
-        .serve_stdio()
-        .await
 }

@@ -1,9 +1,5 @@
-//! Events that clients poll or receive on a stream: an emitter, and a source with a history.
-//!
-//! The extension is a draft, and the feature `events` of toolwire is off by default. Run the example with
-//! `cargo run -p toolwire-examples --example events`, or give that command to an MCP client.
+//! The server: an emitter of builds, and a source of notes with a history.
 
-use std::error::Error;
 use std::sync::{Arc, Mutex};
 
 use schemars::JsonSchema;
@@ -124,8 +120,7 @@ impl Desk {
     }
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+pub(crate) fn server() -> Server {
     let notes = Notes::default();
     let builds = Emitter::new().matching(|filter: &BuildFilter, build: &Build| {
         filter
@@ -138,10 +133,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         builds: builds.clone(),
         next_build: Mutex::new(0),
     };
-    let server = Server::new("desk", "1.0.0")
+    Server::new("desk", "1.0.0")
         .handlers(desk)
         .event("build.finished", builds)
-        .event("note.written", notes);
-    server.serve_stdio().await?;
-    Ok(())
+        .event("note.written", notes)
 }
