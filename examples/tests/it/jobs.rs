@@ -163,16 +163,34 @@ async fn tracker_over_stdio_permits_everything() {
 }
 
 #[tokio::test]
-async fn tracker_over_http_permits_what_the_token_permits() {
-    for lines in lines_with_token("issue_tracker", ("TRACKER_TOKEN", "token-of-ann")).await {
-        assert_eq!(lines[0], "tools: list_issues");
-        assert!(lines[1].contains("The kettle boils over"), "{lines:?}");
-        assert!(lines[2].starts_with("not permitted: "), "{lines:?}");
-    }
-    for lines in lines_with_token("issue_tracker", ("TRACKER_TOKEN", "token-of-bob")).await {
-        assert_eq!(lines[0], "tools: list_issues, close_issue");
-        assert_eq!(lines[2], "bob closed issue 1");
-        assert_eq!(lines[3], "the tracker responded with 404 Not Found");
+async fn tracker_over_http_permits_what_the_user_grants() {
+    let tracker = Job::new("issue_tracker");
+    for era in ERAS {
+        // The second login of each user is for the scope of the second tool.
+        let ann = tracker.with_variable("TRACKER_USER", "ann");
+        let lines = ann.lines_over_http(era).await;
+        assert_eq!(
+            lines[..2],
+            ["ann logs in", "tools: list_issues, close_issue"]
+        );
+        assert!(lines[2].contains("The kettle boils over"), "{lines:?}");
+        assert_eq!(lines[3], "ann logs in");
+        let denied = lines[4..].iter();
+        let denied = denied.filter(|line| line.starts_with("not permitted: "));
+        assert_eq!((denied.count(), lines.len()), (2, 6), "{lines:?}");
+
+        let bob = tracker.with_variable("TRACKER_USER", "bob");
+        let lines = bob.lines_over_http(era).await;
+        assert_eq!(
+            lines[..2],
+            ["bob logs in", "tools: list_issues, close_issue"]
+        );
+        let closed = [
+            "bob logs in",
+            "bob closed issue 1",
+            "the tracker responded with 404 Not Found",
+        ];
+        assert_eq!(lines[3..], closed);
     }
 }
 
