@@ -28,7 +28,7 @@ fn read(name: &str) -> String {
 }
 
 /// Parses a file of YAML. The reader is that of front matter, which is strict.
-fn parsed(name: &str, text: &str) -> Value {
+pub(crate) fn parsed(name: &str, text: &str) -> Value {
     let fields = parse_front_matter(format!("---\n{text}\n---\n").as_bytes());
     fields.map_or_else(|error| panic!("{name}: {error}"), Value::Object)
 }
@@ -63,7 +63,7 @@ fn rendered(name: &str) -> Value {
 }
 
 /// Returns the words after each line of the balancer's configuration that starts with this word.
-fn settings<'a>(configuration: &'a str, word: &str) -> Vec<Vec<&'a str>> {
+pub(crate) fn settings<'a>(configuration: &'a str, word: &str) -> Vec<Vec<&'a str>> {
     let lines = configuration.lines().map(str::split_whitespace);
     let lines = lines.map(Iterator::collect::<Vec<_>>);
     lines
@@ -109,7 +109,7 @@ fn compose_file_agrees_with_the_balancer_and_the_image() {
     assert_eq!(settings(&image, "EXPOSE"), [["3000"]]);
     assert_eq!(settings(&image, "ENV"), [["FLEET_ADDRESS=0.0.0.0:3000"]]);
     // The names of the settings are those of the program.
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/fleet.rs");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/fleet/server.rs");
     let program = fs::read_to_string(program).unwrap();
     for name in ["FLEET_REDIS", "FLEET_ADDRESS", "FLEET_HOSTS"] {
         assert!(program.contains(&format!("\"{name}\"")), "{name}");

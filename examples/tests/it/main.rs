@@ -10,6 +10,8 @@ mod calls;
 mod changes;
 mod client;
 mod client_examples;
+#[cfg(unix)]
+mod deploy_files;
 mod errors;
 mod events;
 #[cfg(unix)]

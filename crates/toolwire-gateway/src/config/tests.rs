@@ -491,6 +491,7 @@ fn configurations_of_the_documentation_are_valid() {
         (toml_of(include_str!("../guide/moving.md")), 2),
         (include_str!("../../../../examples/gateway/gateway.toml"), 2),
         (include_str!("../../../../deploy/gateway.toml"), 1),
+        (include_str!("../../../../deploy/systemd-gateway.toml"), 1),
     ];
     for (text, upstreams) in texts {
         let parsed = GatewayConfig::parse("gateway.toml", text, &environment);
