@@ -58,6 +58,12 @@ pub(crate) fn run_and_capture(command: &mut Command) -> Outcome<(Vec<String>, Ou
 
 /// Runs a command to the end beside other steps, then prints its output, which is not mixed with theirs.
 pub(crate) fn run_and_print_after(command: &mut Command) -> Outcome {
+    let (_, outcome) = capture_and_print_after(command)?;
+    outcome
+}
+
+/// Does what [`run_and_print_after`] does, and returns the lines of the output, without the errors, and the outcome.
+pub(crate) fn capture_and_print_after(command: &mut Command) -> Outcome<(Vec<String>, Outcome)> {
     let start = Instant::now();
     let output = command
         .stdin(Stdio::null())
@@ -69,7 +75,9 @@ pub(crate) fn run_and_print_after(command: &mut Command) -> Outcome {
     let _ = stderr.write_all(&output.stdout);
     let _ = stderr.write_all(&output.stderr);
     drop(stderr);
-    finish(command, output.status, start)
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines = text.lines().map(str::to_owned).collect();
+    Ok((lines, finish(command, output.status, start)))
 }
 
 /// Programs that run another one with the lowest priority. The first gives it only time that no other program uses.

@@ -12,27 +12,64 @@ use crate::peers::{self, Toolchain};
 use crate::programs;
 use crate::releases;
 use crate::steps::{
-    Outcome, cargo, note, output_of, run, run_and_capture, run_and_print_after, with_low_priority,
+    Outcome, capture_and_print_after, cargo, note, output_of, run, run_and_capture,
+    run_and_print_after, with_low_priority,
 };
 
 /// The feature sets to lint besides all features: none, and features that enable others or that others extend. The tests
 /// of a server alone build `macros,http-server`.
-const FEATURE_SETS: [&str; 5] = ["", "input", "client", "events", "http-client"];
+const FEATURE_SETS: [&str; 6] = [
+    "",
+    "input",
+    "macros,tasks",
+    "client",
+    "events",
+    "http-client",
+];
 
 /// The feature sets of `toolwire-auth` to build besides all features.
 const AUTH_FEATURE_SETS: [&str; 3] = ["client", "resource-server", "proxy"];
 
-/// All tests except the count of instructions.
-const ALL_TESTS: &[&str] = &[
+/// All tests except the count of instructions, [`COMPILED_ERRORS`] and the examples of the documentation. The package of
+/// [`COMPILED_ERRORS`] is selected nevertheless, because the features of its dependencies are part of the build.
+const MOST_TESTS: &[&str] = &[
     "test",
     "--workspace",
     "--exclude",
     INSTRUCTIONS,
     "--all-features",
     "--no-fail-fast",
+    "--lib",
+    "--bins",
+    "--tests",
+    "--",
+    "--skip",
+    COMPILED_ERRORS,
 ];
 
-/// Builds everything that [`ALL_TESTS`] needs, and the programs that no test needs.
+/// [`COMPILED_ERRORS`] with the features and the build of the other tests.
+const MACRO_ERROR_TESTS: &[&str] = &[
+    "test",
+    "--workspace",
+    "--exclude",
+    INSTRUCTIONS,
+    "--all-features",
+    "--test",
+    "messages",
+];
+
+/// The examples of the documentation.
+const DOCUMENTATION_TESTS: &[&str] = &[
+    "test",
+    "--workspace",
+    "--exclude",
+    INSTRUCTIONS,
+    "--all-features",
+    "--no-fail-fast",
+    "--doc",
+];
+
+/// Builds everything that the tests need, and the programs that no test needs.
 const ALL_TARGETS: &[&str] = &[
     "build",
     "--workspace",
@@ -74,6 +111,9 @@ const CLIPPY_DRIVER: &str = if cfg!(windows) {
     "clippy-driver"
 };
 
+/// The test that compiles programs with wrong uses of macros, in `crates/toolwire-macro-errors/tests/messages.rs`.
+const COMPILED_ERRORS: &str = "macro_misuse_fails_to_compile_with_its_message";
+
 /// The package whose test counts instructions with valgrind.
 const INSTRUCTIONS: &str = "toolwire-instructions";
 
@@ -83,8 +123,9 @@ const COUNTS_INSTRUCTIONS: bool = cfg!(all(target_os = "linux", target_arch = "x
 /// Runs formatting, all tests, lints and documentation.
 ///
 /// Builds have parts that use one processor only, and many tests wait for other processes. So the checks of feature sets,
-/// the documentation and the builds of the last steps run beside them from the start, with a low priority and in target
-/// directories of their own: a target directory can be used by one build at a time.
+/// the documentation and the builds of the last steps run beside them from the start, in target directories of their own:
+/// a target directory can be used by one build at a time. The checks use one processor most of the time, so with a low
+/// priority they would end long after the tests.
 pub(crate) fn ci(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     check_valgrind()?;
@@ -155,7 +196,7 @@ fn linting_cargo(root: &Path, arguments: &[&str]) -> Command {
 fn lint(root: &Path) -> Outcome {
     let directory = lint_directory()?;
     let lint = |arguments: &[&str]| {
-        let mut command = with_low_priority(&ci_cargo(root, arguments));
+        let mut command = ci_cargo(root, arguments);
         command
             .env("CARGO_TARGET_DIR", &directory)
             .env("RUSTDOCFLAGS", "-D warnings");
@@ -194,9 +235,9 @@ fn lint(root: &Path) -> Outcome {
     docs::check_item_links(root, &directory.join("doc"))
 }
 
-/// Builds the tests of a server alone. They run later: with a low priority, they could reach their timeouts.
+/// Builds the tests of a server alone. They run later: beside the other tests, they could reach their timeouts.
 fn build_server_alone(root: &Path) -> Outcome {
-    let mut build = with_low_priority(&ci_cargo(root, &[SERVER_ALONE, &["--no-run"]].concat()));
+    let mut build = ci_cargo(root, &[SERVER_ALONE, &["--no-run"]].concat());
     // The lints use the same macros and build scripts.
     run_and_print_after(build.env("CARGO_TARGET_DIR", lint_directory()?))
 }
@@ -267,13 +308,17 @@ fn check_valgrind() -> Outcome {
 /// the peers with the built command.
 pub(crate) fn test(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
+    run(&mut cargo(root, ALL_TARGETS))?;
     test_with(root, &toolchain, cargo)
 }
 
+/// Runs the tests, whose programs are built.
+///
+/// Many tests wait for other processes. So the tests that only compile run beside the others.
 fn test_with(
     root: &Path,
     toolchain: &Toolchain,
-    cargo: impl Fn(&Path, &[&str]) -> Command,
+    cargo: impl Fn(&Path, &[&str]) -> Command + Sync,
 ) -> Outcome {
     install_packages(root, toolchain)?;
     releases::build_rmcp(root, &cargo)?;
@@ -283,15 +328,37 @@ fn test_with(
     // One more test runs at a time than there are processors, because tests wait.
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         let threads = thread::available_parallelism().map_or(2, |processors| processors.get() + 1);
-        tests.env("RUST_TEST_THREADS", threads.to_string());
+        most.env("RUST_TEST_THREADS", threads.to_string());
     }
-    let (lines, outcome) = run_and_capture(&mut tests)?;
-    let counts = TestCounts::of(&lines);
+    let (most, errors, documentation) = thread::scope(|scope| {
+        let beside = scope.spawn(|| {
+            let mut errors = with_low_priority(&cargo(root, MACRO_ERROR_TESTS));
+            let errors = capture_and_print_after(&mut errors);
+            (
+                errors,
+                capture_and_print_after(&mut cargo(root, DOCUMENTATION_TESTS)),
+            )
+        });
+        let most = run_and_capture(&mut most);
+        let failed = |_| {
+            let error = Err("the tests beside the others panicked".to_owned());
+            (error.clone(), error)
+        };
+        let (errors, documentation) = beside.join().unwrap_or_else(failed);
+        (most, errors, documentation)
+    });
+    let mut counts = TestCounts::default();
+    let mut outcomes = Vec::new();
+    for run in [most, errors, documentation] {
+        let (lines, outcome) = run?;
+        counts.add(&lines);
+        outcomes.push(outcome);
+    }
     note(&format!(
         "summary: {} passed, {} failed, {} ignored",
         counts.passed, counts.failed, counts.ignored
     ));
-    outcome
+    outcomes.into_iter().collect()
 }
 
 /// Returns `target/debug/toolwire`.
@@ -320,8 +387,8 @@ struct TestCounts {
 }
 
 impl TestCounts {
-    fn of(lines: &[String]) -> Self {
-        let mut counts = Self::default();
+    /// Adds the tests of a run, given the lines of its output.
+    fn add(&mut self, lines: &[String]) {
         for line in lines {
             let Some(result) = line.strip_prefix("test result: ") else {
                 continue;
@@ -333,11 +400,10 @@ impl TestCounts {
                     .find_map(|(number, name)| (name == what).then(|| number.parse().ok())?)
                     .unwrap_or(0)
             };
-            counts.passed += count("passed");
-            counts.failed += count("failed");
-            counts.ignored += count("ignored");
+            self.passed += count("passed");
+            self.failed += count("failed");
+            self.ignored += count("ignored");
         }
-        counts
     }
 }
 
@@ -358,6 +424,9 @@ mod tests {
             failed: 2,
             ignored: 1,
         };
-        assert_eq!(TestCounts::of(&lines), expected);
+        let mut counts = TestCounts::default();
+        counts.add(&lines[..2]);
+        counts.add(&lines[2..]);
+        assert_eq!(counts, expected);
     }
 }
