@@ -3,11 +3,21 @@
 use std::path::Path;
 
 use crate::steps::{Outcome, cargo, run};
+use crate::suite::DOCUMENTED;
+
+/// The package of the command, which is published beside the libraries.
+const COMMAND: &str = "toolwire-cli";
+
+/// The files that every package contains beside its code. The licences are links to those of the repository.
+const FILES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// Packages every crate that is published, and checks the packages as the registry does, without an upload.
 ///
 /// The packages are not built: that would build everything once more, and the tests build the same files.
 pub(crate) fn check(root: &Path) -> Outcome {
+    for package in DOCUMENTED.into_iter().chain([COMMAND]) {
+        check_files(root, package)?;
+    }
     run(&mut cargo(
         root,
         &[
@@ -18,4 +28,23 @@ pub(crate) fn check(root: &Path) -> Outcome {
             "--allow-dirty",
         ],
     ))
+}
+
+fn check_files(root: &Path, package: &str) -> Outcome {
+    let arguments = ["package", "--list", "--allow-dirty", "--package", package];
+    let output = cargo(root, &arguments)
+        .output()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("cannot list the files of {package}: {reason}"));
+    }
+    let list = String::from_utf8_lossy(&output.stdout);
+    match FILES
+        .iter()
+        .find(|file| !list.lines().any(|line| line == **file))
+    {
+        Some(file) => Err(format!("the package {package} has no {file}")),
+        None => Ok(()),
+    }
 }
