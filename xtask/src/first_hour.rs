@@ -1,20 +1,26 @@
-//! Does what the page `getting_started` says: writes its files, runs its commands, and compares their output. Then creates a
-//! server with `toolwire new` and calls it as a host does.
+//! Does all that the page `getting_started` says, from the clone of the repository on: writes its files, runs its commands,
+//! and compares their output. Then creates a server with `toolwire new` and calls it as a host does.
 //!
-//! A block after `<!-- write: PATH -->` is a file. A block after `<!-- run -->` has one command per line, and `=> text` is the
-//! output of the command before it.
+//! A block after `<!-- write: PATH -->` is a file. A block after `<!-- shown: PATH -->` is a file that a command wrote, in
+//! which `/path/to` is the directory. A block after `<!-- run -->` has one command per line, and `=> text` is the output of the
+//! command before it. `REPOSITORY` in a command is this repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::docs::markdown::Document;
 use crate::processor_time;
-use crate::steps::{Outcome, cargo, note, run};
-use crate::suite;
+use crate::steps::{Outcome, note};
 
-const PAGE: &str = "crates/toolwire/src/guide/getting_started.md";
+pub(crate) const PAGE: &str = "crates/toolwire/src/guide/getting_started.md";
+
+/// The address of the repository in the commands of the page.
+const REPOSITORY: &str = "REPOSITORY";
+
+/// The directory of the reader in files that a command wrote.
+const DIRECTORY: &str = "/path/to";
 
 /// The commands from a new server to its response in a host, which starts it by the entry in its file.
 const NEW_SERVER: &str = "\
@@ -33,44 +39,66 @@ enum Step {
         path: String,
         text: String,
     },
+    Compare {
+        path: String,
+        text: String,
+    },
     Run {
         command: String,
         output: Option<String>,
     },
 }
 
-/// Executes the page in an empty directory beside a link to this repository, then creates and installs another server.
+/// The places in which the steps of a page run.
+#[derive(Debug)]
+struct Place<'a> {
+    /// The repository that is cloned.
+    root: &'a Path,
+    /// The directory of the reader, which is empty at first.
+    directory: PathBuf,
+}
+
+impl Place<'_> {
+    /// Returns the directory into which the page installs the command.
+    fn installed(&self) -> PathBuf {
+        self.directory.join("installed")
+    }
+}
+
+/// Executes the page in an empty directory, then creates and installs another server.
+///
+/// The clone has the last commit of this repository, without changes that are not committed.
 pub(crate) fn run_page(root: &Path) -> Outcome {
     let page = fs::read_to_string(root.join(PAGE))
         .map_err(|error| format!("cannot read {PAGE}: {error}"))?;
-    run(&mut cargo(root, &["build", "--package", "toolwire-cli"]))?;
-    let commands = suite::target_directory()?.join("debug");
     // A crate below this repository would become a part of its workspace.
     let name = format!("toolwire-first-hour-{}", std::process::id());
-    let directory = std::env::temp_dir().join(name);
-    prepare(root, &directory)?;
-    perform("the page", page_steps(&page), &directory, &commands)?;
-    let new_server = command_steps(NEW_SERVER);
-    perform("a new server in a host", new_server, &directory, &commands)?;
+    let place = Place {
+        root,
+        directory: prepare(&std::env::temp_dir().join(name))?,
+    };
+    perform("the page", page_steps(&page), &place)?;
+    perform("a new server in a host", command_steps(NEW_SERVER), &place)?;
     // The directory of a page that fails remains, for the person who looks for the reason.
-    fs::remove_dir_all(&directory)
-        .map_err(|error| format!("cannot remove {}: {error}", directory.display()))
+    fs::remove_dir_all(&place.directory)
+        .map_err(|error| format!("cannot remove {}: {error}", place.directory.display()))
 }
 
-/// Performs the steps from an empty directory, and prints how long they took together.
-fn perform(name: &str, steps: Vec<Step>, directory: &Path, commands: &Path) -> Outcome {
+/// Performs the steps, and prints how long they took together.
+fn perform(name: &str, steps: Vec<Step>, place: &Place<'_>) -> Outcome {
     let watch = StopWatch::start();
-    let mut at = directory.to_owned();
+    let mut at = place.directory.clone();
     for step in steps {
         match step {
             Step::Write { path, text } => write(&at.join(path), &text)?,
+            Step::Compare { path, text } => compare(&at.join(path), &text, &place.directory)?,
             Step::Run { command, output } => match command.strip_prefix("cd ") {
                 Some(below) => {
                     at = at.join(below);
                     // All packages share a target directory, so that dependencies are built once.
-                    link(&directory.join("target"), &at.join("target"))?;
+                    link(&place.directory.join("target"), &at.join("target"))?;
                 }
-                None => execute(&command, output.as_deref(), &at, commands)?,
+                None => execute(&command, output.as_deref(), &at, place)?,
             },
         }
     }
@@ -110,6 +138,15 @@ fn page_steps(page: &str) -> Vec<Step> {
         if let Some(path) = comment.strip_prefix("write: ") {
             steps.push(Step::Write {
                 path: path.to_owned(),
+                text: if path.ends_with(".rs") {
+                    without_hidden_marks(&block.code)
+                } else {
+                    block.code
+                },
+            });
+        } else if let Some(path) = comment.strip_prefix("shown: ") {
+            steps.push(Step::Compare {
+                path: path.to_owned(),
                 text: block.code,
             });
         } else if comment == "run" {
@@ -117,6 +154,13 @@ fn page_steps(page: &str) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// Returns the whole program of a block. rustdoc does not show its lines that start with `# `.
+fn without_hidden_marks(code: &str) -> String {
+    code.lines()
+        .map(|line| format!("{}\n", line.strip_prefix("# ").unwrap_or(line)))
+        .collect()
 }
 
 /// Returns the commands with their expected output.
@@ -134,14 +178,14 @@ fn command_steps(text: &str) -> Vec<Step> {
     steps
 }
 
-/// Creates an empty directory with a link `toolwire` to the repository, and with a target directory.
-fn prepare(root: &Path, directory: &Path) -> Outcome {
+/// Creates an empty directory with a target directory, and returns its path without links.
+fn prepare(directory: &Path) -> Outcome<PathBuf> {
     let cannot = |error| format!("cannot create {}: {error}", directory.display());
     if directory.exists() {
         fs::remove_dir_all(directory).map_err(cannot)?;
     }
     fs::create_dir_all(directory.join("target")).map_err(cannot)?;
-    link(root, &directory.join("toolwire"))
+    directory.canonicalize().map_err(cannot)
 }
 
 /// Creates a link to a directory.
@@ -160,18 +204,63 @@ fn write(path: &Path, text: &str) -> Outcome {
         .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// Runs a command of the page with the built `toolwire` on its path, and compares its output.
-fn execute(line: &str, expected: Option<&str>, directory: &Path, commands: &Path) -> Outcome {
+/// Compares a file that a command wrote with the page.
+fn compare(path: &Path, shown: &str, directory: &Path) -> Outcome {
+    let text = fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let text = text.replace(&directory.display().to_string(), DIRECTORY);
+    if text.trim() == shown.trim() {
+        return Ok(());
+    }
+    Err(format!("{} differs from the page:\n{text}", path.display()))
+}
+
+/// A command of the page: its words, and the file from which it reads.
+#[derive(Debug, PartialEq, Eq)]
+struct ParsedCommand {
+    words: Vec<String>,
+    input: Option<String>,
+}
+
+impl ParsedCommand {
+    fn parse(line: &str, root: &Path) -> Self {
+        let (command, input) = line
+            .split_once(" < ")
+            .map_or((line, None), |(command, file)| {
+                (command, Some(file.trim().to_owned()))
+            });
+        let words = command.split_whitespace().map(|word| match word {
+            REPOSITORY => root.display().to_string(),
+            _ => word.to_owned(),
+        });
+        Self {
+            words: words.collect(),
+            input,
+        }
+    }
+}
+
+/// Runs a command of the page with the installed `toolwire` on its path, and compares its output.
+fn execute(line: &str, expected: Option<&str>, directory: &Path, place: &Place<'_>) -> Outcome {
     let watch = StopWatch::start();
-    let mut words = line.split_whitespace();
-    let program = words.next().unwrap_or_default();
+    let parsed = ParsedCommand::parse(line, place.root);
+    let (program, arguments) = parsed.words.split_first().ok_or("an empty command")?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let paths = std::iter::once(PathBuf::from(commands)).chain(std::env::split_paths(&path));
+    let installed = place.installed();
+    let paths = std::iter::once(installed.join("bin")).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(paths).map_err(|error| error.to_string())?;
+    let input = match &parsed.input {
+        Some(file) => fs::File::open(directory.join(file))
+            .map_err(|error| format!("cannot open {file}: {error}"))?
+            .into(),
+        None => Stdio::null(),
+    };
     let output = Command::new(program)
-        .args(words)
+        .args(arguments)
         .current_dir(directory)
+        .stdin(input)
         .env("PATH", path)
+        .env("CARGO_INSTALL_ROOT", installed)
         .env_remove("CARGO_TARGET_DIR")
         .output()
         .map_err(|error| format!("cannot start `{line}`: {error}"))?;
@@ -211,10 +300,61 @@ mod tests {
     }
 
     #[test]
-    fn getting_started_ends_with_a_response() {
+    fn hidden_lines_are_written_and_shown_files_are_compared() {
+        let page = "<!-- write: a.rs -->\n```no_run\n# fn main() {\nb();\n# }\n```\n\n<!-- shown: c.json -->\n```json\n{}\n```\n";
+        let expected = [
+            Step::Write {
+                path: "a.rs".to_owned(),
+                text: "fn main() {\nb();\n}\n".to_owned(),
+            },
+            Step::Compare {
+                path: "c.json".to_owned(),
+                text: "{}\n".to_owned(),
+            },
+        ];
+        assert_eq!(page_steps(page), expected);
+    }
+
+    #[test]
+    fn commands_name_the_repository_and_their_input() {
+        let check = |line: &str, words: &[&str], input: Option<&str>| {
+            let expected = ParsedCommand {
+                words: words.iter().map(|word| (*word).to_owned()).collect(),
+                input: input.map(str::to_owned),
+            };
+            assert_eq!(ParsedCommand::parse(line, Path::new("root")), expected);
+        };
+        let clone = ["git", "clone", "root", "toolwire"];
+        check("git clone REPOSITORY toolwire", &clone, None);
+        check("./calc < a.json", &["./calc"], Some("a.json"));
+    }
+
+    #[test]
+    fn every_block_of_getting_started_is_a_step() {
         let page = fs::read_to_string(crate::workspace_root().join(PAGE)).unwrap();
+        for block in Document::parse(&page).blocks {
+            let comment = block.comment.as_deref().unwrap_or_default();
+            let prefixes = ["write: ", "shown: "];
+            let is_step =
+                comment == "run" || prefixes.iter().any(|prefix| comment.starts_with(prefix));
+            assert!(is_step, "{PAGE}:{}: not executed", block.line);
+        }
         let steps = page_steps(&page);
-        let has_output = |step: &Step| {
+        let command = |step: &Step| match step {
+            Step::Run { command, .. } => Some(command.clone()),
+            _ => None,
+        };
+        let commands: Vec<String> = steps.iter().filter_map(command).collect();
+        for start in [
+            "git clone ",
+            "cargo install ",
+            "toolwire install ",
+            "cargo test ",
+        ] {
+            let runs = commands.iter().any(|command| command.starts_with(start));
+            assert!(runs, "no `{start}`: {commands:?}");
+        }
+        let outputs = steps.iter().filter(|step| {
             matches!(
                 step,
                 Step::Run {
@@ -222,7 +362,7 @@ mod tests {
                     ..
                 }
             )
-        };
-        assert!(steps.iter().any(has_output), "{steps:?}");
+        });
+        assert!(outputs.count() >= 5, "{steps:?}");
     }
 }

@@ -38,7 +38,7 @@ const USAGE: &str = "usage: cargo xtask <task>
   docs recording
           run the first session of `docs/tour.md` and draw it as the picture of a terminal
   first-hour
-          do what the page `getting_started` says, from an empty directory to a response, then install a new server in
+          do all that the page `getting_started` says, from a clone of the last commit on, then install a new server in
           a host, and print the times
   conformance server|client|authorization
           install the official suite and run it with toolwire's server, client or authorization server

@@ -1,10 +1,18 @@
 //! `quickstart`: the program of the README.
 
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+use tokio::time::timeout;
 
-use crate::client::{BOTH, Client};
+use crate::client::{BOTH, Client, program};
+
+/// The timeout of the program, so that a blocked test fails instead of hanging.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The maximum number of code lines that the README states.
 const MAX_LINES: usize = 12;
@@ -30,6 +38,31 @@ fn getting_started_shows_the_tested_program() {
         .unwrap();
     let (block, _) = from_block.split_once("```").unwrap();
     assert_eq!(block, read("examples/quickstart.rs"));
+}
+
+#[tokio::test]
+async fn getting_started_shows_the_response_of_the_program() {
+    let guide = read("../crates/toolwire/src/guide/getting_started.md");
+    let (_, from_block) = guide
+        .split_once("<!-- write: request.json -->\n```json\n")
+        .unwrap();
+    let (request, _) = from_block.split_once("```").unwrap();
+    let (_, from_output) = guide.split_once(" < request.json\n=> ").unwrap();
+    let (expected, _) = from_output.split_once('\n').unwrap();
+
+    let mut server = Command::new(program("quickstart"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    input.write_all(request.as_bytes()).await.unwrap();
+    // The end of the input ends the program.
+    drop(input);
+    let output = timeout(STEP_TIMEOUT, server.wait_with_output()).await;
+    let output = output.expect("the program exits").unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), expected);
 }
 
 #[test]
