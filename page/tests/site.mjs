@@ -7,7 +7,7 @@ import { check, ensure, equal, fits, launch } from "./browser.mjs";
 
 const [directory] = process.argv.slice(2);
 
-/** The pages to open, with their titles. They are the first ten of the sidebar, from all sections. */
+/** The number of pages to open. They are spread over the sidebar, so that all sections are visited. */
 const PAGES = 10;
 
 const TYPES = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".png": "image/png", ".svg": "image/svg+xml" };

@@ -9,14 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::markdown::{Document, Target};
+use super::published::{self, DOCS_RS};
 use super::{files_below, read};
 use crate::steps::Outcome;
 
 /// The file of a crate with the Rust path of each label.
 pub(super) const LINKS_FILE: &str = "links.md";
-
-/// Where the published documentation of an item is.
-const DOCS_RS: &str = "https://docs.rs/";
 
 /// The files in which rustdoc describes an item.
 const ITEM_KINDS: [&str; 10] = [
@@ -91,10 +89,18 @@ impl GuideDirectory {
     }
 
     /// Returns the findings of the modules and pages of this crate that need no built documentation.
-    pub(super) fn check(&self) -> Outcome<Vec<String>> {
+    pub(super) fn check(&self, repository: &str) -> Outcome<Vec<String>> {
         let paths = self.paths()?;
         let modules = read(&self.directory.join("mod.rs"))?;
         let mut findings = Vec::new();
+        for (label, path) in &paths {
+            if published::is_elsewhere(path, repository) {
+                findings.push(format!(
+                    "{}: [{label}] is not below {repository}, the repository in Cargo.toml",
+                    self.directory.join(LINKS_FILE).display()
+                ));
+            }
+        }
         let labels: Vec<String> = paths.keys().map(|label| label.to_lowercase()).collect();
         for (index, label) in labels.iter().enumerate() {
             if labels[..index].contains(label) {
@@ -259,6 +265,9 @@ impl GuideDirectory {
             Some((path, fragment)) => (path, format!("#{fragment}")),
             None => (path, String::new()),
         };
+        if let Some(address) = published::relative_address(path) {
+            return Ok(address + &fragment);
+        }
         let (kind, path) = path.split_once('@').unwrap_or(("", path));
         let named = NAMED_KINDS.iter().find(|(name, _)| *name == kind);
         let kinds = named.map_or(&ITEM_KINDS[..], |(_, kinds)| kinds);

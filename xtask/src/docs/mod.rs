@@ -9,6 +9,7 @@ mod item_links;
 pub(crate) mod markdown;
 mod options;
 mod page_list;
+mod published;
 mod recording;
 mod reference;
 mod site_links;
@@ -41,6 +42,8 @@ pub(crate) fn build(root: &Path) -> Outcome {
     let documentation = suite::target_directory()?.join("doc");
     check_item_links(root, &documentation)?;
     add_reference(&documentation, &site)?;
+    // Now the links to the reference lead to files of the site.
+    site_links::check(&site)?;
     note(&format!(
         "the site is {}",
         site.join("index.html").display()
@@ -92,6 +95,7 @@ pub(crate) fn check_item_links(root: &Path, documentation: &Path) -> Outcome {
 fn check_files(root: &Path) -> Outcome {
     let list = PageList::read(root)?;
     let files = markdown_files(root)?;
+    let repository = repository(root)?;
     let mut findings = host_links::check(root, &files);
     findings.extend(reference::check(root)?);
     findings.extend(plots::check(root)?);
@@ -99,12 +103,22 @@ fn check_files(root: &Path) -> Outcome {
     findings.extend(options::check(root)?);
     for page in list.pages() {
         match files.get(&page.source) {
-            Some(text) => findings.extend(code_blocks::check(root, &page.source, text)),
+            Some(text) => {
+                if !text.starts_with("# ") {
+                    findings.push(format!("{}: the first line is not a title", page.source));
+                }
+                findings.extend(code_blocks::check(root, &page.source, text));
+            }
             None => findings.push(format!("{LIST}: there is no file {}", page.source)),
         }
     }
+    for (path, text) in &files {
+        if list.find(path).is_none() && has_checked_blocks(path) {
+            findings.extend(code_blocks::check(root, path, text));
+        }
+    }
     for guides in GuideDirectory::all(root)? {
-        findings.extend(guides.check()?);
+        findings.extend(guides.check(&repository)?);
         for page in guides.pages()? {
             let path = relative_path(root, &page);
             if list.find(&path).is_none() {
@@ -113,6 +127,15 @@ fn check_files(root: &Path) -> Outcome {
         }
     }
     outcome(findings)
+}
+
+/// Returns `true` for the pages outside of the site whose code blocks are checked.
+fn has_checked_blocks(path: &str) -> bool {
+    let of_crate = path
+        .strip_prefix("crates/")
+        .and_then(|rest| rest.strip_suffix("/README.md"));
+    ["README.md", LIST, "examples/fleet/README.md"].contains(&path)
+        || of_crate.is_some_and(|name| !name.contains('/'))
 }
 
 fn outcome(findings: Vec<String>) -> Outcome {
@@ -187,7 +210,7 @@ fn add_reference(documentation: &Path, site: &Path) -> Outcome {
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
     }
-    let api = site.join("api");
+    let api = site.join(site_links::REFERENCE);
     for file in files_below(documentation)? {
         let target = api.join(&file);
         let parent = target.parent().unwrap_or(&api);
@@ -196,6 +219,14 @@ fn add_reference(documentation: &Path, site: &Path) -> Outcome {
             .map_err(|error| format!("cannot write {}: {error}", target.display()))?;
     }
     Ok(())
+}
+
+/// Returns the address of the first page of a crate's documentation.
+fn reference_of(package: &str) -> String {
+    format!(
+        "https://docs.rs/{package}/latest/{}/index.html",
+        package.replace('-', "_")
+    )
 }
 
 /// Replaces the addresses of docs.rs by those of the site.

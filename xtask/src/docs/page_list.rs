@@ -23,6 +23,16 @@ pub(super) struct PageList {
 pub(super) struct Section {
     pub(super) title: String,
     pub(super) pages: Vec<Page>,
+    /// The links to the documentation of crates, which rustdoc writes.
+    pub(super) crates: Vec<CrateLink>,
+}
+
+/// A line of the list with an address instead of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct CrateLink {
+    pub(super) title: String,
+    pub(super) summary: String,
+    pub(super) address: String,
 }
 
 /// A page of the site.
@@ -54,9 +64,12 @@ impl PageList {
                 list.sections.push(Section {
                     title,
                     pages: Vec::new(),
+                    crates: Vec::new(),
                 });
             } else if let Some(section) = list.sections.last_mut() {
-                if line.starts_with("- ") {
+                if line.starts_with("- [") && line.contains("](https://") {
+                    section.crates.push(crate_link(line)?);
+                } else if line.starts_with("- ") {
                     section.pages.push(page(line, &section.title)?);
                 }
             } else {
@@ -71,14 +84,18 @@ impl PageList {
         self.sections.iter().flat_map(|section| &section.pages)
     }
 
+    pub(super) fn crates(&self) -> impl Iterator<Item = &CrateLink> {
+        self.sections.iter().flat_map(|section| &section.crates)
+    }
+
     /// Returns the page of a file.
     pub(super) fn find(&self, source: &str) -> Option<&Page> {
         self.pages().find(|page| page.source == source)
     }
 }
 
-/// Parses `- [title](../file.md): summary`.
-fn page(line: &str, section: &str) -> Outcome<Page> {
+/// Parses `- [title](address): summary`.
+fn crate_link(line: &str) -> Outcome<CrateLink> {
     let wrong = || format!("{LIST}: expected `- [title](file.md): summary`, found `{line}`");
     let document = Document::parse(line);
     let link = document.links.first().ok_or_else(wrong)?;
@@ -88,7 +105,18 @@ fn page(line: &str, section: &str) -> Outcome<Page> {
     let summary = line[link.range.end..]
         .strip_prefix(": ")
         .ok_or_else(wrong)?;
-    let source = joined(LIST, address);
+    Ok(CrateLink {
+        title: link.text.clone(),
+        summary: summary.to_owned(),
+        address: address.clone(),
+    })
+}
+
+/// Parses `- [title](../file.md): summary`.
+fn page(line: &str, section: &str) -> Outcome<Page> {
+    let wrong = || format!("{LIST}: `{line}` is not a link to a Markdown file");
+    let parts = crate_link(line)?;
+    let source = joined(LIST, &parts.address);
     let stem = source.strip_suffix(".md").ok_or_else(wrong)?;
     let mut names = stem.rsplit('/');
     let name = match names.next() {
@@ -97,8 +125,8 @@ fn page(line: &str, section: &str) -> Outcome<Page> {
         None => return Err(wrong()),
     };
     Ok(Page {
-        title: link.text.clone(),
-        summary: summary.to_owned(),
+        title: parts.title,
+        summary: parts.summary,
         site_path: format!("{}/{}", anchor(section), name.to_lowercase()),
         source,
     })
@@ -145,6 +173,7 @@ mod tests {
             site_path: "coming-from/a_b".to_owned(),
         };
         assert_eq!(list.sections[0].pages, [expected]);
+        assert!(list.sections[0].crates.is_empty());
     }
 
     #[test]
@@ -155,6 +184,20 @@ mod tests {
         )
         .unwrap();
         assert_eq!(page.site_path, "performance/bench");
+    }
+
+    #[test]
+    fn crates_have_addresses_instead_of_files() {
+        let list = PageList::parse(
+            "## Reference\n\n- [`a`](https://docs.rs/a/latest/a/index.html): items\n",
+        );
+        let section = &list.unwrap().sections[0];
+        assert!(section.pages.is_empty());
+        assert_eq!(section.crates[0].title, "`a`");
+        assert_eq!(
+            section.crates[0].address,
+            "https://docs.rs/a/latest/a/index.html"
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::read;
 use crate::steps::{Outcome, cargo, note, run};
 use crate::svg::{Description, escape, picture};
 
-const PAGE: &str = "docs/tour.md";
+pub(super) const PAGE: &str = "docs/tour.md";
 const PICTURE: &str = "docs/pictures/terminal.svg";
 
 /// The comment before a session.

@@ -1,10 +1,10 @@
-//! Writes the sources of the site: the pages of the list with titles, plain code blocks and the addresses of the site.
+//! Writes the sources of the site: the pages of the list with plain code blocks and the addresses of the site.
 
 use std::fs;
 use std::path::Path;
 
-use super::markdown::{Document, Target, heading, opening_fence};
-use super::page_list::{Page, PageList, joined, relative};
+use super::markdown::{Document, Target, opening_fence};
+use super::page_list::{LIST, Page, PageList, joined, relative};
 use super::read;
 use crate::steps::Outcome;
 
@@ -18,7 +18,8 @@ pub(super) fn write_sources(
     repository: &str,
     into: &Path,
 ) -> Outcome {
-    write(&into.join("index.md"), &index(list))?;
+    write(&into.join("index.md"), &index(list, repository))?;
+    copy_pictures(root, LIST, &list.introduction, into)?;
     for page in list.pages() {
         let text = read(&root.join(&page.source))?;
         let stage = Stage {
@@ -28,22 +29,38 @@ pub(super) fn write_sources(
         };
         let staged = stage.rewrite(&text);
         write(&into.join(format!("{}.md", page.site_path)), &staged)?;
-        for picture in pictures(&text) {
-            let source = root.join(joined(&page.source, &picture));
-            let target = into.join(picture_path(&picture));
-            make_parent(&target)?;
-            fs::copy(&source, &target)
-                .map_err(|error| format!("cannot copy {}: {error}", source.display()))?;
-        }
+        copy_pictures(root, &page.source, &text, into)?;
+    }
+    Ok(())
+}
+
+/// Copies the pictures that the file `page` with this text shows.
+fn copy_pictures(root: &Path, page: &str, text: &str, into: &Path) -> Outcome {
+    for picture in pictures(text) {
+        let source = root.join(joined(page, &picture));
+        let target = into.join(picture_path(&picture));
+        make_parent(&target)?;
+        fs::copy(&source, &target)
+            .map_err(|error| format!("cannot copy {}: {error}", source.display()))?;
     }
     Ok(())
 }
 
 /// Returns the first page: the list itself, and the order of the pages for the sidebar.
-fn index(list: &PageList) -> String {
-    let mut text = list
-        .introduction
-        .replacen("# Documentation", "# toolwire", 1);
+fn index(list: &PageList, repository: &str) -> String {
+    let page = Page {
+        title: "toolwire".to_owned(),
+        summary: String::new(),
+        source: LIST.to_owned(),
+        site_path: "index".to_owned(),
+    };
+    let stage = Stage {
+        page: &page,
+        list,
+        repository,
+    };
+    let introduction = stage.rewrite(&list.introduction);
+    let mut text = introduction.replacen("# Documentation", "# toolwire", 1);
     for section in &list.sections {
         text.push_str(&format!("\n## {}\n\n", section.title));
         for page in &section.pages {
@@ -52,12 +69,21 @@ fn index(list: &PageList) -> String {
                 page.title, page.site_path, page.summary
             ));
         }
+        for link in &section.crates {
+            text.push_str(&format!(
+                "- [{}]({}): {}\n",
+                link.title, link.address, link.summary
+            ));
+        }
         text.push_str(&format!(
             "\n```{{toctree}}\n:hidden:\n:caption: {}\n",
             section.title
         ));
         for page in &section.pages {
             text.push_str(&format!("\n{} <{}>", page.title, page.site_path));
+        }
+        for link in &section.crates {
+            text.push_str(&format!("\n{} <{}>", link.title, link.address));
         }
         text.push_str("\n```\n");
     }
@@ -74,14 +100,8 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn rewrite(&self, text: &str) -> String {
-        let with_addresses = self.with_addresses(text);
         let is_guide = self.page.source.contains("/src/guide/");
-        // Most pages of rustdoc have no title of their own.
-        if text.starts_with("# ") {
-            return with_plain_blocks(&with_addresses, is_guide, "");
-        }
-        let body = with_plain_blocks(&with_addresses, is_guide, "#");
-        format!("# {}\n\n{body}", self.page.title)
+        with_plain_blocks(&self.with_addresses(text), is_guide)
     }
 
     /// Replaces the addresses of inline links and of definitions.
@@ -144,8 +164,8 @@ impl Stage<'_> {
     }
 }
 
-/// Names the language of Rust blocks, removes the lines that rustdoc hides, and writes `shift` before the headings.
-fn with_plain_blocks(text: &str, is_guide: bool, shift: &str) -> String {
+/// Names the language of Rust blocks, and removes the lines that rustdoc hides.
+fn with_plain_blocks(text: &str, is_guide: bool) -> String {
     let mut lines = Vec::new();
     let mut fence: Option<(String, bool)> = None;
     for line in text.lines() {
@@ -168,7 +188,6 @@ fn with_plain_blocks(text: &str, is_guide: bool, shift: &str) -> String {
                     lines.push(format!("{indent}{marks}{language}"));
                     fence = Some((marks.to_owned(), language == "rust" && is_guide));
                 }
-                None if heading(line).is_some() => lines.push(format!("{shift}{line}")),
                 None => lines.push(line.to_owned()),
             },
         }
@@ -181,7 +200,7 @@ fn site_language(words: &str, is_guide: bool) -> &str {
     let first = words.split(',').next().unwrap_or_default();
     match first {
         "" if is_guide => "rust",
-        "no_run" | "should_panic" | "compile_fail" | "rust" => "rust",
+        "no_run" | "should_panic" | "compile_fail" | "rust" | "test_harness" => "rust",
         "" => "text",
         other => other,
     }
@@ -219,7 +238,7 @@ fn make_parent(path: &Path) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::docs::page_list::Section;
+    use crate::docs::page_list::{CrateLink, Section};
 
     fn list() -> PageList {
         let page = |title: &str, source: &str, site_path: &str| Page {
@@ -229,13 +248,19 @@ mod tests {
             site_path: site_path.to_owned(),
         };
         PageList {
-            introduction: "# Documentation\n".to_owned(),
+            introduction: "# Documentation\n\n![p](pictures/p.svg) [s](../SECURITY.md)\n"
+                .to_owned(),
             sections: vec![Section {
                 title: "Guides".to_owned(),
                 pages: vec![
                     page("Tools", "crates/a/src/guide/tools.md", "guides/tools"),
                     page("Security", "SECURITY.md", "security/security"),
                 ],
+                crates: vec![CrateLink {
+                    title: "Crate a".to_owned(),
+                    summary: "items".to_owned(),
+                    address: "https://docs.rs/a/latest/a/index.html".to_owned(),
+                }],
             }],
         }
     }
@@ -251,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn guide_gets_a_title_and_visible_code() {
+    fn guide_shows_only_visible_code() {
         check(
             "crates/a/src/guide/tools.md",
-            "Text.\n\n# Errors\n\n```no_run\n# hidden\nshown\n```\n",
+            "# Tools\n\nText.\n\n## Errors\n\n```no_run\n# hidden\nshown\n```\n",
             "# Tools\n\nText.\n\n## Errors\n\n```rust\nshown\n```\n",
         );
     }
@@ -270,9 +295,17 @@ mod tests {
 
     #[test]
     fn first_page_lists_all_pages() {
-        let text = index(&list());
+        let text = index(&list(), "https://host/toolwire");
         assert!(text.starts_with("# toolwire\n"), "{text}");
         assert!(text.contains("- [Tools](guides/tools.md): s\n"), "{text}");
         assert!(text.contains("\nSecurity <security/security>\n"), "{text}");
+        let introduction = "![p](pictures/p.svg) [s](security/security.md)";
+        assert!(text.contains(introduction), "{text}");
+        let address = "https://docs.rs/a/latest/a/index.html";
+        assert!(
+            text.contains(&format!("- [Crate a]({address}): items\n")),
+            "{text}"
+        );
+        assert!(text.contains(&format!("\nCrate a <{address}>\n")), "{text}");
     }
 }
