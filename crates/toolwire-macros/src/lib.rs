@@ -85,6 +85,7 @@ use proc_macro::TokenStream;
 /// `exclusive_maximum`, `multiple_of`, `min_length`, `max_length`, `pattern`, `format`, `min_items`, `max_items`, and
 /// `header = "Region"`, which copies the argument into an HTTP header.
 #[proc_macro_attribute]
+#[doc(alias = "Parameters")]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     free_function::expand(&definition::TOOL, attribute.into(), &item.into()).into()
 }
@@ -103,8 +104,8 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Parameters are strings or types that parse from a string. An `Option<T>` and a parameter with a default are optional.
 ///
 /// The keys of `#[arg(…)]` are `name`, `title`, `description`, `default` and `complete = path`. The path names a function
-/// from the entered text (`&str`) to suggestions (`Vec<String>` or `Completion`). In a [`#[server]`](macro@server) block,
-/// `complete = self.method` is possible too.
+/// from the entered text (`&str`) to suggestions (`Vec<String>` or `CompletionValues`). In a
+/// [`#[server]`](macro@server) block, `complete = self.method` is possible too.
 #[proc_macro_attribute]
 pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
     free_function::expand(&definition::PROMPT, attribute.into(), &item.into()).into()
@@ -187,6 +188,7 @@ pub fn resource_template(attribute: TokenStream, item: TokenStream) -> TokenStre
 /// impl Notes { … }
 /// ```
 #[proc_macro_attribute]
+#[doc(alias = "tool_router", alias = "tool_handler", alias = "prompt_router")]
 pub fn server(attribute: TokenStream, item: TokenStream) -> TokenStream {
     server::expand(attribute.into(), &item.into()).into()
 }

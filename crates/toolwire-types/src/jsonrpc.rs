@@ -276,6 +276,7 @@ pub mod code {
 /// The JSON-RPC error that the peer receives when a request fails.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
+#[doc(alias = "ErrorData", alias = "ProtocolError")]
 pub struct ErrorObject {
     /// A code from [`code`] or an application-defined code.
     pub code: i64,

@@ -3,6 +3,7 @@
 //! The checks that need only the files run as tests of this crate. `cargo xtask docs --check` also builds the site, checks
 //! its links, and opens it in a browser.
 
+mod aliases;
 mod code_blocks;
 mod host_links;
 mod item_links;
@@ -101,6 +102,13 @@ fn check_files(root: &Path) -> Outcome {
     findings.extend(plots::check(root)?);
     findings.extend(recording::check(root)?);
     findings.extend(options::check(root)?);
+    findings.extend(aliases::check(root)?);
+    for package in DOCUMENTED {
+        let address = reference_of(package);
+        if !list.crates().any(|link| link.address == address) {
+            findings.push(format!("{LIST} has no link to {address}"));
+        }
+    }
     for page in list.pages() {
         match files.get(&page.source) {
             Some(text) => {

@@ -40,6 +40,7 @@ const ENTERPRISE_MANAGED: &str = "io.modelcontextprotocol/enterprise-managed-aut
 /// # }
 /// ```
 #[derive(Debug, Clone)]
+#[doc(alias = "OAuthClientProvider", alias = "AuthorizationManager")]
 pub struct OAuthConfig {
     pub(super) config: OAuthSettings,
 }

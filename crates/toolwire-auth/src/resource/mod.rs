@@ -42,6 +42,7 @@ use crate::rules::scopes::ScopeHierarchy;
 
 /// A resource server that verifies the tokens of requests and publishes the resource metadata. Built by a
 /// [`ResourceServerConfig`].
+#[doc(alias = "BearerAuth", alias = "requireBearerAuth")]
 pub struct ResourceServer {
     verifier: Box<dyn TokenVerifier>,
     purpose: TokenPurpose,

@@ -45,6 +45,7 @@ use crate::client::wire_listeners::WireMessage;
 /// ```
 #[derive(Debug, Clone, Default)]
 #[must_use = "a builder does nothing until it connects"]
+#[doc(alias = "ClientHandler")]
 pub struct ClientBuilder {
     pub(crate) config: ClientConfig,
     #[cfg(feature = "http-client")]
@@ -154,6 +155,7 @@ impl ClientBuilder {
     ///
     /// The client adds the defaults of the form to a response that omits them, and validates the response before it is
     /// sent.
+    #[doc(alias = "elicitation_handler", alias = "elicitation_callback")]
     pub fn on_elicitation<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(ElicitRequestFormParams) -> R + Send + Sync + 'static,

@@ -35,6 +35,7 @@ const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server that forwards everything to an upstream server.
 #[derive(Debug, Clone)]
+#[doc(alias = "proxy", alias = "create_proxy")]
 pub struct Relay {
     shared: Arc<RelayInner>,
     forwarder: Arc<RelayForwarder>,

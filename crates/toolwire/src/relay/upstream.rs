@@ -35,6 +35,7 @@ type ConnectClient =
 ///
 /// Clones reach the same server, over connections of their own.
 #[derive(Clone)]
+#[doc(alias = "ProxyClient")]
 pub struct Upstream {
     connect: Arc<ConnectClient>,
     builder: ClientBuilder,

@@ -113,7 +113,7 @@ use snapshot::{DerivedData, Snapshot};
 /// # }
 /// ```
 #[derive(Clone)]
-#[doc(alias = "McpServer", alias = "FastMCP")]
+#[doc(alias = "McpServer", alias = "FastMCP", alias = "ServerHandler")]
 pub struct Server {
     shared: Arc<ServerInner>,
 }
@@ -147,6 +147,7 @@ impl Server {
 
     /// Creates a server with a full identity: title, icons, website.
     #[must_use]
+    #[doc(alias = "get_info")]
     pub fn with_info(info: Implementation) -> Self {
         let shared = Arc::new_cyclic(|shared: &Weak<ServerInner>| {
             ServerInner::with(Arc::new(Snapshot::new(info, Weak::clone(shared))))
@@ -163,24 +164,34 @@ impl Server {
     // ---- change notifications ----
 
     /// Notifies subscribers that a resource changed. Returns the number of streams reached.
+    #[doc(alias = "notify_resource_updated")]
     pub fn resource_updated(&self, uri: impl Into<String>) -> usize {
         self.publish(&Change::ResourceUpdated(uri.into()))
     }
 
     /// Notifies clients that the list of tools changed. Adding and removing tools does this automatically. Returns the
     /// number of streams reached.
+    #[doc(alias = "notify_tool_list_changed", alias = "send_tool_list_changed")]
     pub fn tools_changed(&self) -> usize {
         self.publish(&Change::ToolsListChanged)
     }
 
     /// Notifies clients that the list of prompts changed. Adding and removing prompts does this automatically. Returns
     /// the number of streams reached.
+    #[doc(
+        alias = "notify_prompt_list_changed",
+        alias = "send_prompt_list_changed"
+    )]
     pub fn prompts_changed(&self) -> usize {
         self.publish(&Change::PromptsListChanged)
     }
 
     /// Notifies clients that the list of resources changed. Adding and removing resources does this automatically.
     /// Returns the number of streams reached.
+    #[doc(
+        alias = "notify_resource_list_changed",
+        alias = "send_resource_list_changed"
+    )]
     pub fn resources_changed(&self) -> usize {
         self.publish(&Change::ResourcesListChanged)
     }

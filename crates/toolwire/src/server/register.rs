@@ -50,6 +50,7 @@ impl Server {
     /// Panics if its name is already registered or invalid, or if its schema does not compile.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "register_tool", alias = "registerTool")]
     pub fn tool(self, tool: impl IntoTool) -> Self {
         unwrap_or_panic(self.add_tool(tool));
         self

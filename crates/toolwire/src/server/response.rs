@@ -111,6 +111,7 @@ pub(crate) fn state_text<S: Serialize>(state: &S) -> Result<String, ToolError> {
     note = "return text, a number, a type that derives `Serialize` and `JsonSchema`, a `ContentBlock`, a \
             `CallToolResult`, a `ToolResponse`, or a `Result` of one of these"
 )]
+#[doc(alias = "Json")]
 pub trait IntoToolResponse<M> {
     /// Returns the schema of the structured content, if the type has one.
     #[must_use]

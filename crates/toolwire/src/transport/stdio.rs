@@ -113,6 +113,7 @@ impl Server {
     /// # Errors
     /// Returns an error if stdout cannot be set up, if stdin and stdout are already served, or if an extension needs
     /// something that the server does not offer.
+    #[doc(alias = "StdioServerTransport")]
     pub async fn serve_stdio(self) -> Result<(), Error> {
         self.serve_stdio_with(StdioOptions::default()).await
     }

@@ -143,6 +143,7 @@ impl RequestContext {
     /// # Errors
     /// Returns an error as [`ask`](Self::ask) does, except that declining is an outcome. Also returns an error if the
     /// URL is not absolute `http` or `https`.
+    #[doc(alias = "elicit_url")]
     pub async fn ask_url(
         &self,
         key: impl Into<String>,

@@ -71,6 +71,7 @@ impl Server {
     /// Panics if a name is already registered, and if the mounted server mounts this one.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "import_server", alias = "compose")]
     pub fn mount(self, name: impl Into<String>, source: impl Source) -> Self {
         self.mount_with(Mount::new(name, source))
     }

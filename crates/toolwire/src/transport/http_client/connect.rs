@@ -34,6 +34,8 @@ impl Client {
     ///
     /// # Errors
     /// Returns an error if the URL is invalid, the server cannot be reached, or there is no common protocol version.
+    #[doc(alias = "StreamableHTTPClientTransport")]
+    #[doc(alias = "streamablehttp_client")]
     pub async fn connect(url: impl AsRef<str>) -> Result<Self, Error> {
         ClientBuilder::default().connect(url).await
     }

@@ -75,6 +75,7 @@ impl MemorySessionLimits {
 
 /// A session store in the memory of this process.
 #[derive(Default)]
+#[doc(alias = "LocalSessionManager")]
 pub struct MemorySessionStore {
     limits: MemorySessionLimits,
     sessions: Mutex<Sessions>,
