@@ -16,6 +16,12 @@ Every command with its arguments and options, and the exit codes. A test compare
 [At the terminal](../../crates/toolwire/src/guide/terminal.md) explains the commands with examples.
 ";
 
+/// The command without an option of its own: it has the options of all commands that connect to a server.
+const CONNECTING: &str = "discover";
+
+/// The options that a command may lack and still has the connection options.
+const MOST_MISSING: usize = 2;
+
 /// The exit codes in their order, with their meanings.
 const EXIT_CODES: [(Exit, &str); 10] = [
     (Exit::Success, "success"),
@@ -62,37 +68,89 @@ fn page() -> String {
     }
     let mut root = Arguments::command();
     root.build();
+    let connecting = root.find_subcommand(CONNECTING);
+    let connection: Vec<Row> = rows(connecting.expect("there is the command"));
+    text.push_str(
+        "\n## Connection options\n\nMost commands connect to a server and take these options. If the table of a command has an \
+         option with the same name, that row applies.\n",
+    );
+    write_table(&mut text, &connection);
     for command in root.get_subcommands() {
-        describe(&mut text, command, "toolwire");
+        describe(&mut text, command, "toolwire", &connection);
     }
     text
 }
 
+/// One argument of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    name: String,
+    text: String,
+}
+
+/// Returns the rows of the shown arguments.
+fn rows(command: &Command) -> Vec<Row> {
+    let shown = |argument: &&Arg| !argument.is_hide_set() && argument.get_id() != "help";
+    let arguments = command.get_arguments().filter(shown);
+    let row = |argument: &Arg| {
+        let help = argument.get_help().map(ToString::to_string);
+        Row {
+            name: argument.get_id().to_string(),
+            text: format!(
+                "| `{}` | {} | {} |\n",
+                cell(&usage(argument)),
+                cell(&help.unwrap_or_default()),
+                cell(&default(argument))
+            ),
+        }
+    };
+    arguments.map(row).collect()
+}
+
+fn write_table(text: &mut String, rows: &[Row]) {
+    if !rows.is_empty() {
+        text.push_str("\n| Argument | Meaning | Default |\n|---|---|---|\n");
+    }
+    text.extend(rows.iter().map(|row| row.text.as_str()));
+}
+
+/// Removes the connection options if the command has almost all of them, and writes a sentence instead.
+fn replace_connection_options(text: &mut String, rows: &mut Vec<Row>, connection: &[Row]) {
+    let missing: Vec<&Row> = connection
+        .iter()
+        .filter(|row| !rows.contains(row))
+        .collect();
+    if missing.len() > MOST_MISSING {
+        return;
+    }
+    rows.retain(|row| !connection.contains(row));
+    let lacks = |row: &&&Row| !rows.iter().any(|other| other.name == row.name);
+    let names = missing.iter().filter(lacks);
+    let names: Vec<String> = names.map(|row| format!("`--{}`", row.name)).collect();
+    let without = if names.is_empty() {
+        String::new()
+    } else {
+        format!(", without {}", names.join(" and "))
+    };
+    let _ = writeln!(
+        text,
+        "\nIt takes the [connection options](#connection-options){without}."
+    );
+}
+
 /// Writes the section of a command, and those of the commands below it.
-fn describe(text: &mut String, command: &Command, parent: &str) {
+fn describe(text: &mut String, command: &Command, parent: &str, connection: &[Row]) {
     if command.is_hide_set() || command.get_name() == "help" {
         return;
     }
     let name = format!("{parent} {}", command.get_name());
     let about = command.get_about().map(ToString::to_string);
     let _ = write!(text, "\n## `{name}`\n\n{}.\n", about.unwrap_or_default());
-    let shown = |argument: &&Arg| !argument.is_hide_set() && argument.get_id() != "help";
-    let arguments: Vec<&Arg> = command.get_arguments().filter(shown).collect();
-    if !arguments.is_empty() {
-        text.push_str("\n| Argument | Meaning | Default |\n|---|---|---|\n");
-    }
-    for argument in arguments {
-        let help = argument.get_help().map(ToString::to_string);
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {} |",
-            cell(&usage(argument)),
-            cell(&help.unwrap_or_default()),
-            cell(&default(argument))
-        );
-    }
+    let mut rows = rows(command);
+    replace_connection_options(text, &mut rows, connection);
+    write_table(text, &rows);
     for below in command.get_subcommands() {
-        describe(text, below, &name);
+        describe(text, below, &name, connection);
     }
 }
 

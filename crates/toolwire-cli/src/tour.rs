@@ -179,10 +179,7 @@ impl Tour<'_> {
                 steps.push(progress.message.unwrap_or_default());
             });
         let result = call.await.map_err(failed)?;
-        let steps = steps
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .join(", ");
+        let steps = lock(&steps).join(", ");
         self.line("call countdown", &format!("{steps}; {}", outcome(&result)))
     }
 

@@ -2,12 +2,14 @@
 //!
 //! A `console` block after the comment `<!-- transcript -->` is a session. Every line that starts with `$ ` is run, and
 //! the lines after it are its output. `UPDATE_TRANSCRIPTS=1 cargo test -p toolwire-cli transcripts` updates the output.
+//! All sessions run in one directory, which is empty at the start.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tokio::process::Command;
 
+use crate::client::TempDirectory;
 use crate::process::{remove_log_variables, within};
 
 const MARK: &str = "<!-- transcript -->\n```console\n";
@@ -22,13 +24,14 @@ async fn documented_sessions_match_the_output() {
     let path = root.join(PAGE);
     let text = std::fs::read_to_string(&path).expect("there is a page");
     let updating = std::env::var_os("UPDATE_TRANSCRIPTS").is_some();
+    let scratch = TempDirectory::new("transcripts");
     let mut updated = String::new();
     let mut rest = text.as_str();
     let mut sessions = 0;
     while let Some(start) = rest.find(MARK) {
         let (before, after) = rest.split_at(start + MARK.len());
         let end = after.find(END).expect("a session has an end");
-        let session = replay(&after[..end]).await;
+        let session = replay(&after[..end], &scratch.0).await;
         let session = session.trim_end();
         assert!(
             updating || session == &after[..end],
@@ -46,8 +49,8 @@ async fn documented_sessions_match_the_output() {
     }
 }
 
-/// Runs the commands of a session and returns the session with their output.
-async fn replay(session: &str) -> String {
+/// Runs the commands of a session in a directory, and returns the session with their output.
+async fn replay(session: &str, scratch: &Path) -> String {
     let mut text = String::new();
     let mut code = 0;
     for line in session.lines().filter_map(|line| line.strip_prefix("$ ")) {
@@ -73,12 +76,14 @@ async fn replay(session: &str) -> String {
             .env("PATH", directory)
             .env_remove("HOME")
             .env_remove("XDG_CONFIG_HOME")
-            .current_dir(directory)
+            .current_dir(scratch)
             .output();
         let output = within(output).await.expect("the program under test starts");
         code = output.status.code().unwrap_or(-1);
         let printed = [output.stdout, output.stderr].concat();
-        text.push_str(&with_fixed_ports(&String::from_utf8_lossy(&printed)));
+        let printed = with_fixed_ports(&String::from_utf8_lossy(&printed));
+        let printed = printed.replace(&directory.display().to_string(), "/usr/local/bin");
+        text.push_str(&with_fixed_times(&printed));
     }
     text
 }
@@ -102,6 +107,20 @@ fn with_fixed_ports(text: &str) -> String {
         replaced.push_str(&piece[digits..]);
     }
     replaced
+}
+
+/// Replaces the durations of the steps of `toolwire doctor`, which are in a column of their own.
+fn with_fixed_times(text: &str) -> String {
+    const COLUMN: std::ops::Range<usize> = 18..26;
+    let lines = text.split_inclusive('\n').map(|line| {
+        let time = line.get(COLUMN).unwrap_or_default();
+        if time.ends_with(" ms") && (line.starts_with("ok ") || line.starts_with("FAILED ")) {
+            format!("{}    5 ms{}", &line[..COLUMN.start], &line[COLUMN.end..])
+        } else {
+            line.to_owned()
+        }
+    });
+    lines.collect()
 }
 
 /// Splits a command line into words, with quotes as in a shell.
