@@ -37,9 +37,15 @@
 //! | report progress | [`RequestContext::report_steps`] |
 //! | tell the model that a call failed | [`ToolError`] |
 //! | run work that takes minutes | [`Server::with_tasks`], [the guide](guide::tasks) |
+//! | show a result as an HTML document | [`apps`], [the guide](guide::apps) |
+//! | give instructions to models | [`skills`], [the guide](guide::skills) |
+//! | report what happens to clients that wait | [`events`] (experimental), [the guide](guide::events) |
+//! | add methods of my own | [`Extension`], [the guide](guide::extensions) |
 //! | require a login | the crate `toolwire-auth` |
 //! | measure, log or reject requests | [`middleware`] |
+//! | export spans and metrics | the crate `toolwire-otel` |
 //! | combine servers | [`Server::mount`], [`relay`] |
+//! | offer many servers at one address, with rules | the crate `toolwire-gateway`, `toolwire gateway` |
 //! | call a server | [`Client::connect`], [`Client::spawn`] |
 //! | test a server | [`Client::in_process`], [`testing`] |
 //! | run several nodes | [`store`], the crate `toolwire-redis` |

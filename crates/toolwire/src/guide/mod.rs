@@ -136,6 +136,9 @@ pub mod coming_from_fastmcp {}
 ///
 /// ```
 /// fn text(field: &str, value: &str) -> String {
+///     if field == "session_idle" && value == "None" {
+///         return "5 min, 1 h with a store".to_owned();
+///     }
 ///     if value == "None" {
 ///         return "no limit".to_owned();
 ///     }
@@ -175,7 +178,7 @@ pub mod coming_from_fastmcp {}
 ///     &toolwire::tasks::MemoryTaskLimits::default(),
 ///     &toolwire::events::EventLimits::default(),
 /// ];
-/// let mut sections = page.split("\n# ").skip(1);
+/// let mut sections = page.split("\n## ").skip(1);
 /// for limits in all {
 ///     let section = sections.next().expect("each type has a section");
 ///     let rows = rows(limits);
