@@ -43,8 +43,9 @@ const USAGE: &str = "usage: cargo xtask <task>
   conformance server|client|authorization
           install the official suite and run it with toolwire's server, client or authorization server
   bench   compare toolwire with its peers; `bench peers --help` lists the options;
-          other benchmarks: `bench hello`, `bench instructions`, `bench streams`, `bench http-clients`, `bench tasks`, `bench proxy`;
-          with `--plot`, draw the tables of `bench/README.md` as pictures, without measuring
+          other benchmarks: `bench hello`, `bench instructions`, `bench streams`, `bench http-clients`, `bench tasks`, `bench proxy`,
+          `bench fleet`;
+          with `--plot`, draw the tables of `docs/performance.md` as pictures, without measuring
   package check that every crate can be published: metadata, files and versions, without a build
   tidy    check the project rules that the compiler does not check
   style [CHECK]

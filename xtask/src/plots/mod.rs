@@ -13,7 +13,7 @@ use self::tables::{Row, number};
 use crate::steps::{Outcome, note};
 
 /// The page with the tables.
-const PAGE: &str = "bench/README.md";
+const PAGE: &str = "docs/performance.md";
 
 /// The directory of the pictures.
 const PICTURES: &str = "bench/pictures";
