@@ -35,6 +35,8 @@ const USAGE: &str = "usage: cargo xtask <task>
           rewrite links of guides that are Rust paths, so that they also work on code hosts and on the site
   docs options
           write the reference of options and limits from the documentation of the code
+  docs diagrams
+          draw the diagrams of the architecture
   docs recording
           run the first session of `docs/tour.md` and draw it as the picture of a terminal
   first-hour
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         }
         ["docs", "links"] => docs::rewrite_links(&root),
         ["docs", "options"] => docs::write_options(&root),
+        ["docs", "diagrams"] => docs::write_diagrams(&root),
         ["docs", "recording"] => docs::record(&root),
         ["first-hour"] => first_hour::run_page(&root),
         [

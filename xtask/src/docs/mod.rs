@@ -5,6 +5,7 @@
 
 mod aliases;
 mod code_blocks;
+mod diagrams;
 mod host_links;
 mod item_links;
 pub(crate) mod markdown;
@@ -21,6 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub(crate) use self::diagrams::write as write_diagrams;
 use self::item_links::{Documentation, GuideDirectory, is_item_address};
 use self::markdown::Document;
 pub(crate) use self::options::write as write_options;
@@ -101,6 +103,7 @@ fn check_files(root: &Path) -> Outcome {
     findings.extend(reference::check(root)?);
     findings.extend(plots::check(root)?);
     findings.extend(recording::check(root)?);
+    findings.extend(diagrams::check(root)?);
     findings.extend(options::check(root)?);
     findings.extend(aliases::check(root)?);
     for package in DOCUMENTED {
