@@ -1,6 +1,6 @@
 //! The loads, and the goals of `toolwire proxy`.
 
-use super::Proxy;
+use super::Program;
 use crate::load::{Era, Kind, Plan, Workload};
 
 /// A load, and its goals.
@@ -15,9 +15,9 @@ pub(super) struct Case {
 /// A limit of a figure of a proxy, as a multiple of the same figure of another program in the same round.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub(super) struct Goal {
-    pub(super) proxy: Proxy,
+    pub(super) program: Program,
     pub(super) measure: Measure,
-    pub(super) base: Proxy,
+    pub(super) base: Program,
     pub(super) limit: Limit,
 }
 
@@ -37,17 +37,17 @@ pub(super) enum Limit {
 }
 
 impl Goal {
-    const fn new(measure: Measure, base: Proxy, limit: Limit) -> Self {
+    const fn new(measure: Measure, base: Program, limit: Limit) -> Self {
         Self {
-            proxy: Proxy::Toolwire,
+            program: Program::Toolwire,
             measure,
             base,
             limit,
         }
     }
 
-    const fn of(self, proxy: Proxy) -> Self {
-        Self { proxy, ..self }
+    const fn of(self, program: Program) -> Self {
+        Self { program, ..self }
     }
 }
 
@@ -62,11 +62,11 @@ impl Case {
 
     /// Returns `true` if the proxy can serve the load. The decoding relay has no streams and no sessions, and the load of
     /// the other eras and transports is a small call.
-    pub(super) fn has(&self, proxy: Proxy) -> bool {
+    pub(super) fn has(&self, proxy: Program) -> bool {
         let is_modern = self.workload.era == Era::Modern;
         match proxy {
-            Proxy::DecodingRelay => is_modern && !matches!(self.workload.kind, Kind::Progress),
-            Proxy::ToolwireToLegacy | Proxy::ToolwireToStdio => {
+            Program::DecodingRelay => is_modern && !matches!(self.workload.kind, Kind::Progress),
+            Program::ToolwireToLegacy | Program::ToolwireToStdio => {
                 is_modern && self.workload.amount == SMALL
             }
             _ => true,
@@ -84,11 +84,12 @@ pub(super) const CASES: [Case; 6] = [
         connections: 32,
         requests: 40_000,
         goals: &[
-            Goal::new(Measure::Cpu, Proxy::Nginx, Limit::AtMost(2.5)),
-            Goal::new(Measure::Throughput, Proxy::Direct, Limit::AtLeast(0.4)),
-            Goal::new(Measure::Cpu, Proxy::Toolwire, Limit::AtMost(1.5))
-                .of(Proxy::ToolwireToLegacy),
-            Goal::new(Measure::Cpu, Proxy::Toolwire, Limit::AtMost(1.3)).of(Proxy::ToolwireToStdio),
+            Goal::new(Measure::Cpu, Program::Nginx, Limit::AtMost(2.5)),
+            Goal::new(Measure::Throughput, Program::Direct, Limit::AtLeast(0.4)),
+            Goal::new(Measure::Cpu, Program::Toolwire, Limit::AtMost(1.5))
+                .of(Program::ToolwireToLegacy),
+            Goal::new(Measure::Cpu, Program::Toolwire, Limit::AtMost(1.3))
+                .of(Program::ToolwireToStdio),
         ],
     },
     Case {
@@ -98,7 +99,7 @@ pub(super) const CASES: [Case; 6] = [
         requests: 10_000,
         goals: &[Goal::new(
             Measure::MedianTime,
-            Proxy::Nginx,
+            Program::Nginx,
             Limit::AtMost(2.5),
         )],
     },
@@ -116,7 +117,7 @@ pub(super) const CASES: [Case; 6] = [
         requests: 2_000,
         goals: &[Goal::new(
             Measure::Cpu,
-            Proxy::DecodingRelay,
+            Program::DecodingRelay,
             Limit::AtMost(0.5),
         )],
     },
@@ -127,7 +128,7 @@ pub(super) const CASES: [Case; 6] = [
         requests: 500,
         goals: &[Goal::new(
             Measure::Cpu,
-            Proxy::DecodingRelay,
+            Program::DecodingRelay,
             Limit::AtMost(0.5),
         )],
     },
@@ -138,7 +139,7 @@ pub(super) const CASES: [Case; 6] = [
         requests: 500,
         goals: &[Goal::new(
             Measure::Throughput,
-            Proxy::Direct,
+            Program::Direct,
             Limit::AtLeast(0.4),
         )],
     },

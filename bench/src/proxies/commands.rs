@@ -5,18 +5,18 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Options, Proxy};
+use super::{Options, Program};
 
 /// The number of tools of the server.
 const TOOLS: &str = "3";
 
-pub(super) struct Programs<'a> {
+pub(super) struct Commands<'a> {
     options: &'a Options,
     /// The directory of nginx, removed at the end.
     files: Files,
 }
 
-impl<'a> Programs<'a> {
+impl<'a> Commands<'a> {
     pub(super) fn new(options: &'a Options) -> io::Result<Self> {
         Ok(Self {
             options,
@@ -34,24 +34,24 @@ impl<'a> Programs<'a> {
     /// Returns the command of a proxy to the server at `server_url`, and the URL of the proxy.
     pub(super) fn command(
         &self,
-        proxy: Proxy,
+        proxy: Program,
         server_url: &str,
     ) -> io::Result<Option<(Command, String)>> {
         let address = format!("127.0.0.1:{}", free_port()?);
         let command = match proxy {
-            Proxy::Direct => return Ok(None),
-            Proxy::Nginx => match &self.options.nginx {
+            Program::Direct => return Ok(None),
+            Program::Nginx => match &self.options.nginx {
                 Some(nginx) => self.nginx(nginx, &address, server_url)?,
                 None => return Ok(None),
             },
-            Proxy::DecodingRelay => {
+            Program::DecodingRelay => {
                 let mut command = self.program("decoding-relay");
                 command.args([address.as_str(), server_url]);
                 command
             }
-            Proxy::Toolwire => self.toolwire(&address, &[server_url]),
-            Proxy::ToolwireToLegacy => self.toolwire(&address, &[server_url, "--era", "legacy"]),
-            Proxy::ToolwireToStdio => {
+            Program::Toolwire => self.toolwire(&address, &[server_url]),
+            Program::ToolwireToLegacy => self.toolwire(&address, &[server_url, "--era", "legacy"]),
+            Program::ToolwireToStdio => {
                 let server = self.path("bench-server");
                 let server = server.to_string_lossy();
                 self.toolwire(&address, &["--", &server, "stdio", "0", TOOLS])

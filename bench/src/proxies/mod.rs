@@ -18,14 +18,14 @@ use crate::cores::Cores;
 use crate::process::ServerProcess;
 
 use self::cases::CASES;
-use self::commands::Programs;
+use self::commands::Commands;
 pub use self::report::{CaseFigures, Report};
 
 /// A program under test, or the server itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Proxy {
+pub enum Program {
     /// The server without a proxy.
     Direct,
     /// nginx as a reverse proxy.
@@ -40,7 +40,7 @@ pub enum Proxy {
     ToolwireToStdio,
 }
 
-impl Proxy {
+impl Program {
     /// All of them, in the order of the report.
     pub const ALL: [Self; 6] = [
         Self::Direct,
@@ -95,16 +95,16 @@ impl Options {
 /// # Errors
 /// Returns an error if a program does not start, or if a response is wrong.
 pub async fn run(options: &Options, mut start_case: impl FnMut(&str)) -> io::Result<Report> {
-    let programs = Programs::new(options)?;
+    let commands = Commands::new(options)?;
     let generator = options.programs.join("load-generator");
     let cores = Cores::two();
     if let Some(cores) = cores {
         cores.pin_to_load_core();
     }
-    let server = ServerProcess::start_command(programs.server()).await?;
-    let mut proxies = vec![(Proxy::Direct, server)];
-    for proxy in Proxy::ALL {
-        if let Some((command, url)) = programs.command(proxy, proxies[0].1.url())? {
+    let server = ServerProcess::start_command(commands.server()).await?;
+    let mut proxies = vec![(Program::Direct, server)];
+    for proxy in Program::ALL {
+        if let Some((command, url)) = commands.command(proxy, proxies[0].1.url())? {
             if let Some(cores) = cores {
                 cores.pin_to_server_core();
             }
@@ -122,7 +122,7 @@ pub async fn run(options: &Options, mut start_case: impl FnMut(&str)) -> io::Res
         let plan = case.plan(options.share);
         let mut rounds = Vec::new();
         for _ in 0..options.rounds {
-            let mut samples: Vec<(Proxy, Sample)> = Vec::new();
+            let mut samples: Vec<(Program, Sample)> = Vec::new();
             for (proxy, process) in &proxies {
                 if case.has(*proxy) {
                     let sample = round(&generator, process, &plan, None).await;

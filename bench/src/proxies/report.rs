@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::Proxy;
+use super::Program;
 use super::cases::{Case, Goal, Limit, Measure};
 use crate::comparison::Sample;
 use crate::comparison::sample::{Figure, median};
@@ -26,7 +26,7 @@ pub struct CaseFigures {
     /// The goals, with the ratio that was measured.
     pub goals: Vec<MeasuredGoal>,
     /// The figures of each proxy.
-    pub rows: Vec<ProxyFigures>,
+    pub rows: Vec<ProgramFigures>,
 }
 
 /// A goal and its ratio: the median of the rounds.
@@ -40,9 +40,9 @@ pub struct MeasuredGoal {
 /// The medians of the rounds of a proxy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct ProxyFigures {
+pub struct ProgramFigures {
     /// The proxy.
-    pub proxy: Proxy,
+    pub program: Program,
     /// CPU time of its process per request, in microseconds.
     pub cpu_us: Option<f64>,
     /// CPU time, as a multiple of nginx.
@@ -54,34 +54,40 @@ pub struct ProxyFigures {
 }
 
 impl CaseFigures {
-    pub(super) fn of(case: &Case, rounds: &[Vec<(Proxy, Sample)>]) -> Self {
-        let of = |proxy: Proxy, figure: Figure| -> Vec<Option<f64>> {
-            let sample = |round: &Vec<(Proxy, Sample)>| {
-                let found = round.iter().find(|(other, _)| *other == proxy);
+    pub(super) fn of(case: &Case, rounds: &[Vec<(Program, Sample)>]) -> Self {
+        let of = |program: Program, figure: Figure| -> Vec<Option<f64>> {
+            let sample = |round: &Vec<(Program, Sample)>| {
+                let found = round.iter().find(|(other, _)| *other == program);
                 found.and_then(|(_, sample)| figure(sample))
             };
             rounds.iter().map(sample).collect()
         };
-        let ratio = |proxy: Proxy, base: Proxy, figure: Figure| {
-            let pairs = of(proxy, figure).into_iter().zip(of(base, figure));
+        let ratio = |program: Program, base: Program, figure: Figure| {
+            let pairs = of(program, figure).into_iter().zip(of(base, figure));
             median(
                 pairs
                     .filter_map(|(value, base)| Some(value? / base?))
                     .collect(),
             )
         };
-        let middle =
-            |proxy, figure| median(of(proxy, figure).into_iter().flatten().collect::<Vec<_>>());
-        let rows = Proxy::ALL.into_iter().map(|proxy| ProxyFigures {
-            proxy,
-            cpu_us: middle(proxy, CPU),
-            cpu_of_nginx: ratio(proxy, Proxy::Nginx, CPU),
-            p50_us: middle(proxy, MEDIAN_TIME),
-            throughput_of_direct: ratio(proxy, Proxy::Direct, THROUGHPUT),
+        let middle = |program, figure| {
+            median(
+                of(program, figure)
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let rows = Program::ALL.into_iter().map(|program| ProgramFigures {
+            program,
+            cpu_us: middle(program, CPU),
+            cpu_of_nginx: ratio(program, Program::Nginx, CPU),
+            p50_us: middle(program, MEDIAN_TIME),
+            throughput_of_direct: ratio(program, Program::Direct, THROUGHPUT),
         });
         let goals = case.goals.iter().map(|goal| MeasuredGoal {
             goal: *goal,
-            ratio: ratio(goal.proxy, goal.base, goal.measure.figure()),
+            ratio: ratio(goal.program, goal.base, goal.measure.figure()),
         });
         Self {
             name: case.name,
@@ -122,10 +128,10 @@ impl MeasuredGoal {
             Limit::AtLeast(limit) => (ratio < limit, "less", limit),
         };
         is_missed.then(|| {
-            let (proxy, base) = (self.goal.proxy.name(), self.goal.base.name());
+            let (program, base) = (self.goal.program.name(), self.goal.base.name());
             let measure = self.goal.measure.name();
             format!(
-                "{case}: the {measure} of {proxy} is {ratio:.2} of {base}, {words} than {limit}"
+                "{case}: the {measure} of {program} is {ratio:.2} of {base}, {words} than {limit}"
             )
         })
     }
@@ -160,11 +166,11 @@ impl Report {
                     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
                 };
                 // The figures of the server are not those of a proxy.
-                let is_proxy = row.proxy != Proxy::Direct;
+                let is_proxy = row.program != Program::Direct;
                 let _ = writeln!(
                     text,
                     "{:16}{:>12}{:>10}{:>12}{:>18}",
-                    row.proxy.name(),
+                    row.program.name(),
                     number(row.cpu_us.filter(|_| is_proxy), 1),
                     number(row.cpu_of_nginx.filter(|_| is_proxy), 2),
                     number(row.p50_us, 1),
@@ -192,9 +198,9 @@ mod tests {
 
     fn figures(toolwire_us: f64) -> CaseFigures {
         let rounds = [vec![
-            (Proxy::Direct, sample(9.0, 1000.0)),
-            (Proxy::Nginx, sample(10.0, 500.0)),
-            (Proxy::Toolwire, sample(toolwire_us, 400.0)),
+            (Program::Direct, sample(9.0, 1000.0)),
+            (Program::Nginx, sample(10.0, 500.0)),
+            (Program::Toolwire, sample(toolwire_us, 400.0)),
         ]];
         CaseFigures::of(&CASES[0], &rounds)
     }
@@ -204,7 +210,7 @@ mod tests {
         let figures = figures(25.0);
         let mut rows = figures.rows.iter();
         let row = rows
-            .find(|row| row.proxy == Proxy::Toolwire)
+            .find(|row| row.program == Program::Toolwire)
             .expect("its row");
         assert_eq!(row.cpu_of_nginx, Some(2.5));
         assert_eq!(row.throughput_of_direct, Some(0.4));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolwire_bench::proxies::{self, Options, Proxy};
+use toolwire_bench::proxies::{self, Options, Program};
 
 /// The command `toolwire` is beside the programs of this package, if the whole workspace is built.
 #[tokio::test]
@@ -14,22 +14,22 @@ async fn every_proxy_serves_its_cases() {
     options.rounds = 1;
     options.share = 500;
     let report = proxies::run(&options, |_| ()).await.unwrap();
-    let measured = |case: &str, proxy: Proxy| {
+    let measured = |case: &str, proxy: Program| {
         let mut cases = report.cases.iter();
         let case = cases.find(|figures| figures.name == case).unwrap();
-        let row = case.rows.iter().find(|row| row.proxy == proxy).unwrap();
+        let row = case.rows.iter().find(|row| row.program == proxy).unwrap();
         row.p50_us.is_some() && row.throughput_of_direct.is_some()
     };
     for case in &report.cases {
-        assert!(measured(case.name, Proxy::Direct), "{}", case.name);
-        assert!(measured(case.name, Proxy::Toolwire), "{}", case.name);
-        assert!(!measured(case.name, Proxy::Nginx), "{}", case.name);
+        assert!(measured(case.name, Program::Direct), "{}", case.name);
+        assert!(measured(case.name, Program::Toolwire), "{}", case.name);
+        assert!(!measured(case.name, Program::Nginx), "{}", case.name);
     }
     let small = "small call, 32 connections";
     for proxy in [
-        Proxy::DecodingRelay,
-        Proxy::ToolwireToLegacy,
-        Proxy::ToolwireToStdio,
+        Program::DecodingRelay,
+        Program::ToolwireToLegacy,
+        Program::ToolwireToStdio,
     ] {
         assert!(measured(small, proxy), "{}", report.to_table());
     }
