@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn token_that_was_used_least_recently_gives_way() {
+    fn least_recently_used_token_is_removed_at_the_limit() {
         let tokens = CallerTokens::default();
         tokens.set_needed(true);
         for number in 0..MAX_CALLERS {

@@ -26,7 +26,7 @@ async fn assert_adds(url: &str, tool: &str, era: &str) {
 }
 
 #[tokio::test]
-async fn commands_are_served_together_and_alone() {
+async fn commands_are_served_together_and_at_their_own_paths() {
     let directory = TempDirectory::new("gateway");
     let tables = demo("one", "") + &demo("two", "tools = { allow = [\"add\"] }");
     let config = configuration(&directory, &tables);

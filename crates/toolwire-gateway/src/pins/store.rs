@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn change_of_another_process_is_kept() {
+    fn change_of_another_process_is_preserved() {
         let scratch = Scratch::new("pin-store");
         let path = scratch.path("toolwire.lock");
         let store = Arc::new(PinStore::open(path.clone(), false).unwrap());

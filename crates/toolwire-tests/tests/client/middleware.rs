@@ -66,7 +66,7 @@ async fn every_request_passes_and_the_first_middleware_is_the_outermost() {
 }
 
 #[tokio::test]
-async fn request_can_be_changed_rejected_answered_and_repeated() {
+async fn middleware_changes_rejects_responds_to_and_repeats_requests() {
     let attempts = Arc::new(Mutex::new(0));
     let failing = from_fn_with(
         Arc::clone(&attempts),

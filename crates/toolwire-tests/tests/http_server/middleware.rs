@@ -59,7 +59,7 @@ fn observed(waits: bool) -> (Server, Seen) {
 }
 
 #[tokio::test]
-async fn requests_of_sessions_are_seen_once() {
+async fn middleware_gets_requests_of_sessions_once() {
     for waits in [false, true] {
         let (server, seen) = observed(waits);
         let endpoint = Endpoint::serve(&server).await;
@@ -101,7 +101,7 @@ async fn subscription_behind_a_waiting_middleware_is_stored() {
 }
 
 #[tokio::test]
-async fn stateless_requests_are_seen_once() {
+async fn middleware_gets_stateless_requests_once() {
     let (server, seen) = observed(true);
     let endpoint = Endpoint::serve(&server).await;
     let rows = methods::all().iter();

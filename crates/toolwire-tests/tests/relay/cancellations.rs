@@ -60,7 +60,7 @@ async fn progress_of_a_task_reaches_the_client_after_the_response() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_server_that_runs_a_request_is_told_of_its_cancellation_at_once() {
+async fn only_the_server_that_runs_a_request_receives_its_cancellation_at_once() {
     let mut mounted = mounted(UpstreamEra::Modern).await;
     let (_source, _connections, mut other) = with_other(&mounted).await;
     let mut client = Peer::connect(&mounted.server);

@@ -45,7 +45,7 @@ async fn first_calls_of_as_many_principals_as_sessions_succeed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn call_of_a_client_that_can_be_asked_uses_the_only_session() {
+async fn call_of_a_client_with_input_capabilities_uses_the_only_session() {
     let (upstream, connections) = raw_upstream();
     let [ann, _] = users(upstream.with_max_sessions(1).with_name("files"));
     serve_legacy(connections);

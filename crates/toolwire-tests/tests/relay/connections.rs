@@ -257,7 +257,7 @@ async fn principals_have_connections_of_their_own() {
 }
 
 #[tokio::test]
-async fn principals_share_a_connection_if_the_operator_says_so() {
+async fn principals_share_a_connection_if_the_sharing_is_shared() {
     let (upstream, mut connections) = raw_upstream();
     let [ann, bob] = users(upstream.with_sharing(Sharing::Shared));
     let mut server = connect(&ann, &mut connections).await;
@@ -288,7 +288,7 @@ async fn notification_without_a_name_reaches_no_principal_of_a_shared_connection
 }
 
 #[tokio::test]
-async fn unused_connection_of_a_principal_gives_way() {
+async fn unused_connection_of_a_principal_is_closed_at_the_limit() {
     let (upstream, mut connections) = raw_upstream();
     let [ann, bob] = users(upstream.with_max_sessions(1));
     let mut of_ann = connect(&ann, &mut connections).await;

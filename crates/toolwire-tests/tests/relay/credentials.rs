@@ -260,7 +260,7 @@ async fn legacy_session_has_the_credentials_of_its_caller() {
 }
 
 #[tokio::test]
-async fn caller_without_a_credential_is_asked_to_log_in() {
+async fn caller_without_a_credential_gets_an_elicitation_to_log_in() {
     let gateway = gateway(TokensOfUsers::default()).await;
     let failed = gateway.call("bob", json!({}), json!({})).await;
     assert_eq!(failed["isError"], true);

@@ -164,7 +164,7 @@ async fn input_required_without_requests_and_state_is_an_error() {
 }
 
 #[tokio::test]
-async fn handlers_of_the_builder_announce_nothing() {
+async fn handlers_of_the_builder_declare_no_capabilities() {
     let (opened, mut connections) = tokio::sync::mpsc::unbounded_channel();
     let upstream = Upstream::new(move |builder| {
         let (to_server, incoming) = tokio::sync::mpsc::channel(16);
@@ -219,7 +219,7 @@ async fn error_keeps_unknown_members() {
 }
 
 #[tokio::test]
-async fn headers_that_repeat_arguments_are_checked_in_front() {
+async fn mirrored_headers_are_checked_by_the_relay() {
     let (upstream, mut posts) = raw_http();
     let relay = upstream.relay();
     let service = HttpService::new(relay.server().clone(), HttpOptions::new());

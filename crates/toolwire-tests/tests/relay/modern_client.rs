@@ -103,7 +103,7 @@ async fn results_get_the_members_of_the_revision() {
 }
 
 #[tokio::test]
-async fn result_type_of_a_legacy_server_has_no_meaning() {
+async fn result_type_of_a_legacy_server_is_ignored() {
     let (_relay, mut client, mut connections, mut shared) = pair().await;
     let result = r#"{"resultType":"input_required","requestState":"forged","content":[]}"#;
     client
@@ -122,7 +122,7 @@ async fn result_type_of_a_legacy_server_has_no_meaning() {
 }
 
 #[tokio::test]
-async fn lists_of_a_client_that_can_be_asked_come_from_a_session_with_its_capabilities() {
+async fn lists_of_a_client_with_input_capabilities_come_from_a_session_with_them() {
     let (_relay, mut client, mut connections, _shared) = pair().await;
     let capabilities = json!({"elicitation": {}, "roots": {}});
     let list = |id: i64| modern_with(id, "tools/list", json!({}), capabilities.clone());
@@ -149,7 +149,7 @@ async fn lists_of_a_client_that_can_be_asked_come_from_a_session_with_its_capabi
 }
 
 #[tokio::test]
-async fn question_parks_the_call_until_the_client_retries() {
+async fn input_request_parks_the_call_until_the_client_retries() {
     let (_relay, mut client, mut connections, _shared) = pair().await;
     client.send(ask(2, json!({"arguments": {"a": 1}}))).await;
     let mut session = accept_askable(&mut connections).await;
@@ -341,13 +341,13 @@ async fn seventeenth_input_request_of_a_call_is_rejected() {
     assert_eq!(requests.len(), 16);
 }
 
-/// Many clients with the same ids and the same questions get their own answers.
+/// Many clients with the same request ids get the input requests and the responses of their own calls only.
 #[tokio::test]
-async fn clients_with_equal_questions_never_see_each_others() {
+async fn clients_with_equal_input_requests_receive_only_their_own() {
     let (upstream, mut connections) = raw_upstream();
     // One session for each client, and the shared one.
     let relay = upstream.with_max_sessions(65).relay();
-    // The server: each call asks, and returns the name in the answer.
+    // The server: each call requests input, and returns the name in the response.
     let serving = tokio::spawn(async move {
         loop {
             let mut connection = connections.accept().await;
@@ -407,7 +407,7 @@ async fn clients_with_equal_questions_never_see_each_others() {
 }
 
 #[tokio::test]
-async fn client_without_capabilities_is_never_asked() {
+async fn client_without_capabilities_gets_no_input_request() {
     let (_relay, mut client, _connections, mut shared) = pair().await;
     client
         .send(modern(2, "tools/call", json!({"name": "ask"})))
@@ -422,7 +422,7 @@ async fn client_without_capabilities_is_never_asked() {
 }
 
 #[tokio::test]
-async fn subscription_is_fed_by_the_session() {
+async fn subscription_receives_the_notifications_of_the_session() {
     let (_relay, mut client, _connections, mut shared) = pair().await;
     let filter = json!({"toolsListChanged": true, "promptsListChanged": true, "resourceSubscriptions": ["file:///a"]});
     client

@@ -122,7 +122,7 @@ async fn requests_of_a_legacy_server_reach_the_client() {
 }
 
 #[tokio::test]
-async fn question_to_a_client_that_ends_is_cancelled() {
+async fn input_request_to_a_client_that_disconnects_is_cancelled() {
     let (_relay, mut client, mut server) = legacy_pair("2025-11-25").await;
     client
         .send(legacy(5, "tools/call", json!({"name": "ask"})))
@@ -253,7 +253,7 @@ async fn modern_subscription_keeps_the_id_of_the_client() {
 }
 
 #[tokio::test]
-async fn unreachable_server_is_not_tried_for_each_request() {
+async fn unreachable_server_gets_no_attempt_for_each_request() {
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&attempts);
     let upstream = Upstream::new(move |builder| {
@@ -271,7 +271,7 @@ async fn unreachable_server_is_not_tried_for_each_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_of_the_user_does_not_count_as_silence() {
+async fn time_of_an_input_request_does_not_count_for_the_timeout() {
     let (upstream, mut connections) = raw_upstream();
     let relay = upstream.with_timeout(Duration::from_secs(30)).relay();
     let mut client = Peer::connect(relay.server());

@@ -111,7 +111,7 @@ impl Messages {
 }
 
 #[tokio::test]
-async fn question_goes_to_the_oldest_call_and_then_to_the_next() {
+async fn input_request_goes_to_the_oldest_call_and_then_to_the_next() {
     let mut pair = HttpPair::open().await;
     let (first, first_call) = pair.call(1).await;
     let (second, second_call) = pair.call(2).await;
@@ -136,7 +136,7 @@ async fn question_goes_to_the_oldest_call_and_then_to_the_next() {
 }
 
 #[tokio::test]
-async fn question_goes_to_the_stream_of_the_session_if_several_calls_run() {
+async fn input_request_goes_to_the_stream_of_the_session_if_several_calls_run() {
     let mut pair = HttpPair::open().await;
     let stream = Request::get(&pair.session, VERSION);
     let mut stream = Messages::new(pair.client.send(stream).await);
@@ -163,7 +163,7 @@ async fn log_message_goes_to_the_only_call() {
 }
 
 #[tokio::test]
-async fn question_fails_when_the_server_shuts_down() {
+async fn input_request_fails_when_the_server_shuts_down() {
     let mut pair = HttpPair::open().await;
     let (response, _) = pair.call(1).await;
     pair.ask("s1").await;

@@ -79,7 +79,7 @@ fn requests(version: ProtocolVersion) -> Vec<(Value, bool)> {
 }
 
 #[tokio::test]
-async fn every_method_is_seen_once_and_answered_as_without_middleware() {
+async fn middleware_gets_every_method_once_and_changes_no_response() {
     let seen = Seen::default();
     let events = Emitter::new();
     let observed = server_of_every_method(&events).with_middleware(seen.clone());
@@ -408,7 +408,7 @@ async fn cancelled_request_drops_its_middleware_and_sends_nothing() {
 }
 
 #[tokio::test]
-async fn rounds_of_a_call_are_told_apart() {
+async fn retry_of_a_call_differs_from_its_first_round() {
     let rounds = Arc::new(Mutex::new(Vec::new()));
     let recording = from_fn_with(
         Arc::clone(&rounds),

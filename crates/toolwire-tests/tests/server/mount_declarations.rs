@@ -112,7 +112,7 @@ async fn extension_of_views_is_declared_with_mounted_tools() {
 }
 
 #[tokio::test]
-async fn what_is_not_mounted_is_logged() {
+async fn methods_and_extensions_that_are_not_mounted_are_logged() {
     let (traces, _guard) = Traces::record();
     let add = |_: RequestContext, _: Value| async { Ok::<_, ErrorObject>(1) };
     let child = server()

@@ -25,7 +25,7 @@ async fn tools(peer: &mut Peer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn replaced_mount_keeps_its_place() {
+async fn replaced_mount_keeps_its_position() {
     let outer = server()
         .mount("a", tool_server(&["x"], "old"))
         .mount("b", tool_server(&["y"], "b"));

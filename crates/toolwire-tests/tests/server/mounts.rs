@@ -436,7 +436,7 @@ async fn own_source_reports_its_changes() {
 }
 
 #[tokio::test]
-async fn source_learns_of_the_first_and_the_last_subscription() {
+async fn source_is_notified_of_the_first_and_the_last_subscription() {
     let source = Changing::default();
     "one".clone_into(&mut source.name.lock().unwrap());
     let outer = server().mount("m", server().mount("s", source.clone()));

@@ -208,7 +208,7 @@ async fn policies_behind_a_mount_see_its_fixed_arguments() {
 }
 
 #[tokio::test]
-async fn denied_raw_tool_is_not_told_apart_by_its_state() {
+async fn denied_raw_tool_with_a_request_state_gets_the_response_of_an_unknown_tool() {
     struct Raw;
     impl Source for Raw {
         fn catalog(&self) -> Catalog {
@@ -309,7 +309,7 @@ fn server_of_a_relay_is_not_mounted() {
 }
 
 #[test]
-fn invalid_rules_are_rejected_with_their_place() {
+fn invalid_rules_are_rejected_with_their_position() {
     let check = |rules: Value, expected: &str| {
         let rules: Result<Vec<PolicyRule>, _> = serde_json::from_value(rules);
         let problem = match rules {

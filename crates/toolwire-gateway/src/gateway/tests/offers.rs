@@ -28,7 +28,7 @@ async fn upstreams_are_merged_in_the_order_of_the_file() {
 }
 
 #[tokio::test]
-async fn each_upstream_is_also_alone_at_its_path() {
+async fn each_upstream_is_also_served_at_its_own_path() {
     let scratch = Scratch::new("gateway");
     let one = TestUpstream::start(server_with(&["read"])).await;
     let other = TestUpstream::start(server_with(&["write"])).await;
@@ -102,7 +102,7 @@ async fn required_upstream_has_to_be_reachable() {
 }
 
 #[tokio::test]
-async fn invisible_characters_are_removed_if_the_operator_wants_it() {
+async fn invisible_characters_are_removed_if_configured() {
     let scratch = Scratch::new("gateway");
     let server = Server::new("upstream", "1.0.0")
         .with_instructions("be\u{202e} kind")

@@ -242,7 +242,7 @@ async fn rule_decides_about_the_upstream_that_serves_a_name() {
 }
 
 #[tokio::test]
-async fn rule_about_a_prefixed_uri_applies_where_the_upstream_is_alone() {
+async fn rule_about_a_prefixed_uri_applies_at_the_path_of_the_upstream() {
     let scratch = Scratch::new("gateway");
     let server = || {
         let read = |_: RequestContext, uri: String| async move { uri };

@@ -90,7 +90,7 @@ async fn error_of(client: &Client, id: &str) -> String {
 }
 
 #[tokio::test]
-async fn task_of_an_upstream_is_polled_answered_and_cancelled() {
+async fn task_of_an_upstream_is_polled_updated_and_cancelled() {
     for version in DESIGNS {
         let scratch = Scratch::new("gateway");
         let jobs = TaskServer::start(version).await;

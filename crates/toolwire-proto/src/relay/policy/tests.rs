@@ -262,7 +262,7 @@ fn arguments_are_compared_by_value() {
 }
 
 #[test]
-fn no_form_of_a_uri_gets_around_a_rule() {
+fn rule_applies_to_every_form_of_a_uri() {
     let decide = |rules: &Policy, own_uri: &str| {
         let exposed = format!("fs+{own_uri}");
         rules

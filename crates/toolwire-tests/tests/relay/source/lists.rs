@@ -79,7 +79,7 @@ async fn list_change_of_the_upstream_server_reaches_clients_once() {
 }
 
 #[tokio::test]
-async fn unreachable_upstream_server_costs_only_its_own_entries() {
+async fn unreachable_upstream_server_removes_only_its_own_entries() {
     let mounted = mounted(UpstreamEra::Modern).await;
     let (down, mut attempts) = raw_upstream();
     let down = down.with_name("down").source();
@@ -288,7 +288,7 @@ async fn list_with_too_many_pages_is_rejected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn list_that_the_upstream_server_rejects_costs_no_other_list() {
+async fn list_that_the_upstream_server_rejects_does_not_change_other_lists() {
     let (upstream, mut connections) = raw_upstream();
     let source = upstream.source();
     let serve = async {

@@ -234,7 +234,7 @@ async fn first_of_two_upstream_servers_without_prefix_keeps_a_name_that_it_lists
 }
 
 #[tokio::test]
-async fn upstream_server_that_is_not_connected_costs_no_names_of_a_longer_prefix() {
+async fn upstream_server_that_is_not_connected_reserves_no_names_of_a_longer_prefix() {
     let (first, _connections) = raw_upstream();
     let (second, mut second_connections) = raw_upstream();
     let second = second.source();

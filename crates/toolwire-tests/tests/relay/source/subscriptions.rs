@@ -63,7 +63,7 @@ async fn subscriptions_are_forwarded_and_updates_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resource_that_a_legacy_server_rejects_costs_no_other_subscription() {
+async fn resource_that_a_legacy_server_rejects_does_not_end_other_subscriptions() {
     let mut mounted = mounted(UpstreamEra::Legacy).await;
     let mut client = Peer::connect(&mounted.server);
     listen(&mut client, "l", &["x://a", REJECTED]).await;

@@ -123,7 +123,7 @@ impl LoginGateway {
 }
 
 #[tokio::test]
-async fn call_goes_on_by_itself_after_its_user_has_logged_in() {
+async fn call_continues_without_a_retry_after_its_user_has_logged_in() {
     for era in [Era::Modern, Era::Legacy] {
         let gateway = LoginGateway::start().await;
         let client = gateway.client_with("ann", era, &gateway.browser()).await;

@@ -44,7 +44,7 @@ async fn login_for_the_scope_of_one_tool_keeps_that_of_another() {
 }
 
 #[tokio::test]
-async fn call_whose_login_ends_during_a_question_is_not_started_again() {
+async fn call_whose_login_ends_during_an_input_request_is_not_started_again() {
     let gateway = LoginGateway::start().await;
     gateway.log_in("ann", "ann").await;
     let files = Arc::clone(&gateway.files);

@@ -165,7 +165,7 @@ fn incomplete_results_have_no_legacy_form() {
 }
 
 #[test]
-fn blocks_are_replaced_at_their_own_place_after_edits() {
+fn blocks_are_replaced_at_their_own_position_after_edits() {
     let audio = r#"{"type":"audio","data":"aGk=","mimeType":"audio/wav"}"#;
     let link = r#"{"type":"resource_link","uri":"x://a","name":"a"}"#;
     let result = raw(&format!(

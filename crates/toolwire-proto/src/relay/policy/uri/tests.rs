@@ -150,7 +150,7 @@ fn rules_about_hosts_apply_to_each_form_of_a_host() {
 }
 
 #[test]
-fn rules_read_doubtful_texts_strictly() {
+fn ambiguous_text_may_match_and_never_surely_matches() {
     let check = |pattern: &str, text: &str, surely: bool, maybe: bool| {
         let pattern = UriPattern::new(pattern.parse().unwrap());
         let actual = (pattern.matches_surely(text), pattern.may_match(text));
@@ -254,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn what_matches_surely_may_match(pattern in "[a:/.%2e*]{1,6}", text in "[a:/.%2e]{0,8}") {
+    fn text_that_surely_matches_also_may_match(pattern in "[a:/.%2e*]{1,6}", text in "[a:/.%2e]{0,8}") {
         let pattern = UriPattern::new(pattern.parse().unwrap());
         prop_assert!(!pattern.matches_surely(&text) || pattern.may_match(&text));
     }
