@@ -8,6 +8,7 @@ mod code_blocks;
 mod diagrams;
 mod host_links;
 mod item_links;
+mod limits;
 pub(crate) mod markdown;
 mod options;
 mod page_list;
@@ -16,6 +17,7 @@ mod recording;
 mod reference;
 mod site_links;
 mod staging;
+mod values;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -105,6 +107,7 @@ fn check_files(root: &Path) -> Outcome {
     findings.extend(recording::check(root)?);
     findings.extend(diagrams::check(root)?);
     findings.extend(options::check(root)?);
+    findings.extend(limits::check(root)?);
     findings.extend(aliases::check(root)?);
     for package in DOCUMENTED {
         let address = reference_of(package);

@@ -3,34 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::builders::OptionRow;
+use crate::docs::values::{Value, constant, evaluate};
 
 /// The values of the fields that the code sets at first.
 #[derive(Debug)]
 pub(super) struct Defaults(BTreeMap<String, Value>);
-
-/// A number, or a time in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Value {
-    Number(u64),
-    Milliseconds(u64),
-}
-
-/// The units of documented defaults.
-const UNITS: [(&str, Value); 13] = [
-    ("KiB", Value::Number(1 << 10)),
-    ("MiB", Value::Number(1 << 20)),
-    ("GiB", Value::Number(1 << 30)),
-    ("ms", Value::Milliseconds(1)),
-    ("s", Value::Milliseconds(1000)),
-    ("seconds", Value::Milliseconds(1000)),
-    ("min", Value::Milliseconds(60_000)),
-    ("minutes", Value::Milliseconds(60_000)),
-    ("h", Value::Milliseconds(3_600_000)),
-    ("hour", Value::Milliseconds(3_600_000)),
-    ("hours", Value::Milliseconds(3_600_000)),
-    ("day", Value::Milliseconds(86_400_000)),
-    ("days", Value::Milliseconds(86_400_000)),
-];
 
 impl Defaults {
     /// Reads the values from `Default`, `new` or `DEFAULT` of a type.
@@ -54,7 +31,9 @@ impl Defaults {
                 is_value = false;
             } else if is_value
                 && let Some((field, expression)) = trimmed.split_once(": ")
-                && let Some(value) = evaluate(expression.trim_end_matches(','), source)
+                && let Some(value) = evaluate(expression.trim_end_matches(','), &|name| {
+                    constant(name, source)
+                })
             {
                 values.entry(field.to_owned()).or_insert(value);
             }
@@ -69,14 +48,14 @@ impl Defaults {
         (stated != value).then(|| {
             format!(
                 "the documentation says {documented}, the code {}",
-                value.text(&row.name)
+                text(value, &row.name)
             )
         })
     }
 
     /// Returns the default of an option whose documentation has none.
     pub(super) fn text(&self, row: &OptionRow) -> Option<String> {
-        Some(self.value(row)?.text(&row.name))
+        Some(text(self.value(row)?, &row.name))
     }
 
     fn value(&self, row: &OptionRow) -> Option<Value> {
@@ -84,29 +63,27 @@ impl Defaults {
     }
 }
 
-impl Value {
-    fn text(self, name: &str) -> String {
-        match self {
-            Self::Milliseconds(time) if time % 3_600_000 == 0 && time > 0 => {
-                format!("{} h", time / 3_600_000)
-            }
-            Self::Milliseconds(time) if time % 60_000 == 0 && time > 0 => {
-                format!("{} min", time / 60_000)
-            }
-            Self::Milliseconds(time) if time % 1000 == 0 => format!("{} s", time / 1000),
-            Self::Milliseconds(time) => format!("{time} ms"),
-            Self::Number(number)
-                if name.contains("bytes") && number >= 1 << 20 && number % (1 << 20) == 0 =>
-            {
-                format!("{} MiB", number >> 20)
-            }
-            Self::Number(number)
-                if name.contains("bytes") && number >= 1 << 10 && number % (1 << 10) == 0 =>
-            {
-                format!("{} KiB", number >> 10)
-            }
-            Self::Number(number) => with_commas(number),
+fn text(value: Value, name: &str) -> String {
+    match value {
+        Value::Milliseconds(time) if time % 3_600_000 == 0 && time > 0 => {
+            format!("{} h", time / 3_600_000)
         }
+        Value::Milliseconds(time) if time % 60_000 == 0 && time > 0 => {
+            format!("{} min", time / 60_000)
+        }
+        Value::Milliseconds(time) if time % 1000 == 0 => format!("{} s", time / 1000),
+        Value::Milliseconds(time) => format!("{time} ms"),
+        Value::Number(number)
+            if name.contains("bytes") && number >= 1 << 20 && number % (1 << 20) == 0 =>
+        {
+            format!("{} MiB", number >> 20)
+        }
+        Value::Number(number)
+            if name.contains("bytes") && number >= 1 << 10 && number % (1 << 10) == 0 =>
+        {
+            format!("{} KiB", number >> 10)
+        }
+        Value::Number(number) => with_commas(number),
     }
 }
 
@@ -115,46 +92,6 @@ fn with_commas(number: u64) -> String {
         0..1000 => number.to_string(),
         _ => format!("{},{:03}", with_commas(number / 1000), number % 1000),
     }
-}
-
-/// Returns the value of an expression: a product of numbers, a constant of the file, or a `Duration` of one.
-fn evaluate(expression: &str, source: &str) -> Option<Value> {
-    for (start, unit) in [
-        ("Duration::from_secs(", 1000),
-        ("Duration::from_millis(", 1),
-    ] {
-        if let Some(inner) = expression.strip_prefix(start) {
-            let count = product(inner.strip_suffix(')')?, source)?;
-            return Some(Value::Milliseconds(count * unit));
-        }
-    }
-    match product(expression, source) {
-        Some(number) => Some(Value::Number(number)),
-        None => evaluate(constant(expression, source)?, source),
-    }
-}
-
-fn product(expression: &str, source: &str) -> Option<u64> {
-    let mut product = 1_u64;
-    for factor in expression.split(" * ") {
-        let number = match factor.replace('_', "").parse().ok() {
-            Some(number) => number,
-            None => self::product(constant(factor, source)?, source)?,
-        };
-        product = product.checked_mul(number)?;
-    }
-    Some(product)
-}
-
-/// Returns the expression of a constant that the file defines in one line.
-fn constant<'a>(name: &str, source: &'a str) -> Option<&'a str> {
-    let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    if name.is_empty() || !name.chars().all(is_name) {
-        return None;
-    }
-    let start = format!("const {name}: ");
-    let rest = source.lines().find_map(|line| line.split_once(&start))?.1;
-    rest.split_once(" = ")?.1.strip_suffix(';')
 }
 
 /// Parses a documented default: `10,000`, `4 MiB` or `10 min, at least 1 min`.
@@ -168,11 +105,7 @@ fn parse(text: &str) -> Option<Value> {
     let Some(unit) = unit else {
         return Some(Value::Number(number));
     };
-    let known = UNITS.iter().find(|(name, _)| *name == unit);
-    known.map(|(_, value)| match value {
-        Value::Number(factor) => Value::Number(number * factor),
-        Value::Milliseconds(factor) => Value::Milliseconds(number * factor),
-    })
+    Value::with_unit(number, unit)
 }
 
 #[cfg(test)]
