@@ -5,6 +5,7 @@
 
 mod aliases;
 mod code_blocks;
+mod code_paths;
 mod diagrams;
 mod host_links;
 mod item_links;
@@ -102,6 +103,7 @@ fn check_files(root: &Path) -> Outcome {
     let files = markdown_files(root)?;
     let repository = repository(root)?;
     let mut findings = host_links::check(root, &files);
+    findings.extend(code_paths::check(&files, &files_below(root)?));
     findings.extend(reference::check(root)?);
     findings.extend(plots::check(root)?);
     findings.extend(recording::check(root)?);
