@@ -10,8 +10,11 @@ use crate::interrupts::Interrupts;
 /// The longest time for closing: a child process exits, and a session over HTTP is deleted.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The longest time until killed processes have ended.
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Closes connections and waits until every server process has exited. At the timeout, or at another signal, it kills
-/// the remaining processes.
+/// the remaining processes. Later ones are not started.
 pub(crate) async fn close(
     connections: impl Future<Output = ()>,
     processes: &ProcessTracker,
@@ -26,5 +29,7 @@ pub(crate) async fn close(
         exit = interrupts.next() => Err(Failure::silent(exit)),
     };
     processes.kill();
+    // A task that was aborted may still start a process, which is killed only if this process still runs.
+    let _ = tokio::time::timeout(KILL_TIMEOUT, processes.ended()).await;
     closed
 }

@@ -54,6 +54,9 @@ impl Process {
         process.kill_on_drop(true);
         #[cfg(unix)]
         process.process_group(0);
+        // A process that is being started is tracked, too: it may run before `spawn` returns.
+        let permit = command.tracker.as_ref().map(ProcessTracker::start);
+        let permit = permit.transpose()?;
         let mut child = process
             .spawn()
             .map_err(|error| cannot_start(command, error))?;
@@ -68,15 +71,14 @@ impl Process {
                 .expect("a process that has not been reaped has an id"),
         );
         let handle = GroupHandle(Arc::new(Mutex::new(Some(group))));
-        let tracker = command.tracker.clone();
-        if let Some(tracker) = &tracker {
-            tracker.add(handle.clone());
+        if let Some(permit) = permit {
+            permit.add(handle.clone());
         }
         let started = Self {
             child,
             group,
             handle,
-            tracker,
+            tracker: command.tracker.clone(),
             ended: false,
         };
         Ok((started, pipes))
@@ -272,5 +274,23 @@ pub(super) fn describe(status: Option<ExitStatus>) -> String {
     match status.code() {
         Some(code) => format!("ended with exit code {code}"),
         None => "ended".to_owned(),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn process_that_starts_while_all_are_killed_is_killed() {
+        let tracker = ProcessTracker::new();
+        let permit = tracker.start().unwrap();
+        let mut sleeping = tokio::process::Command::new("sleep");
+        let mut sleeping = sleeping.arg("600").process_group(0).spawn().unwrap();
+        tracker.kill();
+        let group = Group(sleeping.id().unwrap());
+        permit.add(GroupHandle(Arc::new(Mutex::new(Some(group)))));
+        let status = sleeping.wait().await.unwrap();
+        assert_eq!(describe(Some(status)), "was ended by SIGKILL");
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::watch;
 
+use crate::error::Error;
 use crate::sync::lock;
 use crate::transport::child::process::{Force, GroupHandle};
 
@@ -37,8 +38,46 @@ pub struct ProcessTracker {
 
 #[derive(Debug, Default)]
 struct Tracked {
-    groups: Mutex<Vec<GroupHandle>>,
+    processes: Mutex<Processes>,
     count: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Processes {
+    groups: Vec<GroupHandle>,
+    /// The number of processes that are being started. They may run before their ids are known here.
+    starting: usize,
+    is_killed: bool,
+}
+
+impl Processes {
+    fn len(&self) -> usize {
+        self.groups.len() + self.starting
+    }
+}
+
+/// The permit to start a process. The process counts as running until this is dropped.
+#[derive(Debug)]
+pub(super) struct StartPermit<'a> {
+    tracker: &'a ProcessTracker,
+}
+
+impl StartPermit<'_> {
+    /// Adds the started process. Kills it if all processes were killed in the meantime.
+    pub(super) fn add(self, group: GroupHandle) {
+        self.tracker.change(|processes| {
+            if processes.is_killed {
+                group.force(Force::Kill);
+            }
+            processes.groups.push(group);
+        });
+    }
+}
+
+impl Drop for StartPermit<'_> {
+    fn drop(&mut self) {
+        self.tracker.change(|processes| processes.starting -= 1);
+    }
 }
 
 impl ProcessTracker {
@@ -48,10 +87,10 @@ impl ProcessTracker {
         Self::default()
     }
 
-    /// Returns the number of server processes that have not ended.
+    /// Returns the number of server processes that have not ended, with those that are being started.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.groups().len()
+        self.processes().len()
     }
 
     /// Waits until all server processes and their process groups have ended. It does not end them: dropping or closing
@@ -62,28 +101,73 @@ impl ProcessTracker {
         let _ = count.wait_for(|count| *count == 0).await;
     }
 
-    /// Kills every server process at once, with its process group.
+    /// Kills every server process at once, with its process group. Commands with this tracker start no further processes.
     pub fn kill(&self) {
-        for group in &*self.groups() {
+        let mut processes = self.processes();
+        processes.is_killed = true;
+        for group in &processes.groups {
             group.force(Force::Kill);
         }
     }
 
-    pub(super) fn add(&self, group: GroupHandle) {
-        self.change(|groups| groups.push(group));
+    /// Permits the start of a process.
+    ///
+    /// # Errors
+    /// Returns an error after [`kill`](Self::kill).
+    pub(super) fn start(&self) -> Result<StartPermit<'_>, Error> {
+        let is_killed = self.change(|processes| {
+            if !processes.is_killed {
+                processes.starting += 1;
+            }
+            processes.is_killed
+        });
+        if is_killed {
+            return Err(Error::closed());
+        }
+        Ok(StartPermit { tracker: self })
     }
 
     pub(super) fn remove(&self, group: &GroupHandle) {
-        self.change(|groups| groups.retain(|known| !known.is_same(group)));
+        self.change(|processes| processes.groups.retain(|known| !known.is_same(group)));
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<GroupHandle>)) {
-        let mut groups = self.groups();
-        change(&mut groups);
-        self.tracked.count.send_replace(groups.len());
+    fn change<T>(&self, change: impl FnOnce(&mut Processes) -> T) -> T {
+        let mut processes = self.processes();
+        let changed = change(&mut processes);
+        self.tracked.count.send_replace(processes.len());
+        changed
     }
 
-    fn groups(&self) -> MutexGuard<'_, Vec<GroupHandle>> {
-        lock(&self.tracked.groups)
+    fn processes(&self) -> MutexGuard<'_, Processes> {
+        lock(&self.tracked.processes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn process_that_is_being_started_has_not_ended() {
+        let tracker = ProcessTracker::new();
+        let permit = tracker.start().unwrap();
+        assert_eq!(tracker.running(), 1);
+        let mut ended = pin!(tracker.ended());
+        let early = tokio::time::timeout(Duration::ZERO, &mut ended).await;
+        assert!(early.is_err());
+        drop(permit);
+        ended.await;
+        assert_eq!(tracker.running(), 0);
+    }
+
+    #[test]
+    fn no_process_starts_after_all_were_killed() {
+        let tracker = ProcessTracker::new();
+        tracker.kill();
+        assert!(tracker.start().is_err());
+        assert_eq!(tracker.running(), 0);
     }
 }
