@@ -1,6 +1,9 @@
 //! A legacy client of a modern upstream server.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use toolwire::relay::Relay;
 use toolwire_tests::peer::{Peer, legacy, notification, result_response};
 
@@ -8,6 +11,13 @@ use crate::raw_upstream::{RawConnection, raw_upstream};
 
 /// Returns a 2025-11-25 client with all capabilities, and a modern server that announces list changes.
 pub(crate) async fn pair() -> (Relay, Peer, RawConnection) {
+    let (relay, client, server, listen) = pair_before_acknowledgement().await;
+    acknowledge(&server, &listen).await;
+    (relay, client, server)
+}
+
+/// Returns the same pair, and the subscription of the relay that the server has not acknowledged.
+async fn pair_before_acknowledgement() -> (Relay, Peer, RawConnection, Value) {
     let (upstream, mut connections) = raw_upstream();
     let relay = upstream.relay();
     let mut client = Peer::connect(relay.server());
@@ -54,8 +64,7 @@ pub(crate) async fn pair() -> (Relay, Peer, RawConnection) {
         listen["params"]["notifications"],
         json!({"toolsListChanged": true})
     );
-    acknowledge(&server, &listen).await;
-    (relay, client, server)
+    (relay, client, server, listen)
 }
 
 async fn acknowledge(server: &RawConnection, listen: &Value) {
@@ -154,7 +163,31 @@ async fn input_requests_become_requests_to_the_client() {
         .await;
 }
 
-#[tokio::test]
+/// Shorter than the time for which the relay waits for an acknowledgement.
+const BRIEFLY: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn request_after_a_subscription_waits_for_its_acknowledgement() {
+    let (_relay, client, mut server, listen) = pair_before_acknowledgement().await;
+    let call = legacy(3, "tools/call", json!({"name": "add_tool"}));
+    client.send(call).await;
+    let early = timeout(BRIEFLY, server.receive()).await;
+    assert!(early.is_err(), "its change may be missed: {early:?}");
+    acknowledge(&server, &listen).await;
+    assert_eq!(server.receive().await["method"], "tools/call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_does_not_wait_for_long_without_an_acknowledgement() {
+    let (_relay, client, mut server, _) = pair_before_acknowledgement().await;
+    for number in 3..5 {
+        let call = legacy(number, "tools/call", json!({"name": "add_tool"}));
+        client.send(call).await;
+        assert_eq!(server.receive().await["method"], "tools/call");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn changes_reach_the_client_without_a_subscription_id() {
     let (_relay, mut client, mut server) = pair().await;
     client
@@ -164,14 +197,16 @@ async fn changes_reach_the_client_without_a_subscription_id() {
             json!({"uri": "file:///a"}),
         ))
         .await;
-    client.expect(result_response(3, json!({}))).await;
     let listen = server.receive().await;
     assert_eq!(listen["method"], "subscriptions/listen");
     assert_eq!(
         listen["params"]["notifications"],
         json!({"toolsListChanged": true, "resourceSubscriptions": ["file:///a"]})
     );
+    let early = timeout(BRIEFLY, client.receive()).await;
+    assert!(early.is_err(), "a change may be missed: {early:?}");
     acknowledge(&server, &listen).await;
+    client.expect(result_response(3, json!({}))).await;
     let cancelled = server.receive().await;
     assert_eq!(
         cancelled["method"], "notifications/cancelled",

@@ -88,8 +88,19 @@ impl LegacyClient {
     ) -> Result<RawJson, ErrorObject> {
         let method = exchange.route().name();
         match action(method, Sender::Client, self.version, upstream.version()) {
-            Action::Forward | Action::Convert => self.forward(upstream, exchange).await,
-            Action::RespondHere => self.respond(upstream, exchange),
+            Action::Forward | Action::Convert => {
+                // The request may cause a change that the client expects.
+                self.changes.wait_until_open().await;
+                self.forward(upstream, exchange).await
+            }
+            Action::RespondHere => {
+                let result = self.respond(upstream, exchange)?;
+                // No change after this response may be missed.
+                if method == "resources/subscribe" {
+                    self.changes.wait_until_open().await;
+                }
+                Ok(result)
+            }
             _ => Err(ErrorObject::method_not_found(method.to_owned())),
         }
     }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::relay::convert::HopMeta;
 use toolwire_proto::subscriptions::Filter;
@@ -23,7 +24,8 @@ use crate::relay::log_filter::LogFilter;
 use crate::relay::messages::send;
 use crate::sync::lock;
 
-/// How long the previous request stays open if the server does not acknowledge the next one.
+/// How long the previous request stays open, and the client's next requests wait, if the server does not acknowledge the
+/// next one.
 const ACKNOWLEDGEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The pauses before a lost subscription is opened again: the first, and the longest.
@@ -34,7 +36,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct SessionChanges {
     channel: Mutex<Option<Arc<dyn TransportContext>>>,
-    listening: Mutex<Option<AbortHandle>>,
+    newest: Mutex<Option<NewestSubscription>>,
+}
+
+/// The subscription that includes everything that the client has subscribed to.
+#[derive(Debug)]
+struct NewestSubscription {
+    listening: AbortHandle,
+    /// Whether the server has acknowledged or rejected it.
+    opened: watch::Receiver<bool>,
+    /// Until when others wait for this.
+    deadline: Instant,
 }
 
 impl SessionChanges {
@@ -57,35 +69,59 @@ impl SessionChanges {
         let details = upstream.client.server();
         let capabilities = details.map(|details| details.capabilities.clone());
         let params = listen_params(&capabilities.unwrap_or_default(), hop, uris);
-        let opened = Arc::new(Notify::new());
+        let (opened, is_opened) = watch::channel(false);
+        let deadline = Instant::now() + ACKNOWLEDGEMENT_TIMEOUT;
         let next = params.map(|params| {
             let listening = Listening {
                 upstream: upstream.clone(),
                 version,
                 params,
                 client: channel,
-                opened: Arc::clone(&opened),
+                opened,
             };
-            tokio::spawn(listening.run()).abort_handle()
+            NewestSubscription {
+                listening: tokio::spawn(listening.run()).abort_handle(),
+                opened: is_opened.clone(),
+                deadline,
+            }
         });
         let is_listening = next.is_some();
-        let previous = std::mem::replace(&mut *lock(&self.listening), next);
+        let previous = std::mem::replace(&mut *lock(&self.newest), next);
         if let Some(previous) = previous {
             tokio::spawn(async move {
                 if is_listening {
-                    let acknowledged = opened.notified();
-                    let _ = tokio::time::timeout(ACKNOWLEDGEMENT_TIMEOUT, acknowledged).await;
+                    wait_until(is_opened, deadline).await;
                 }
-                previous.abort();
+                previous.listening.abort();
             });
         }
     }
+
+    /// Waits until the server sends the changes that the client has subscribed to. The wait is limited, and so is that for a
+    /// server that does not acknowledge the subscription.
+    pub(super) async fn wait_until_open(&self) {
+        if let Some((opened, deadline)) = self.opening() {
+            wait_until(opened, deadline).await;
+        }
+    }
+
+    /// Returns the newest subscription if it is not open yet.
+    fn opening(&self) -> Option<(watch::Receiver<bool>, Instant)> {
+        let newest = lock(&self.newest);
+        let newest = newest.as_ref().filter(|newest| !*newest.opened.borrow());
+        newest.map(|newest| (newest.opened.clone(), newest.deadline))
+    }
+}
+
+/// Waits until a subscription is open or has ended, at most until the deadline.
+async fn wait_until(mut opened: watch::Receiver<bool>, deadline: Instant) {
+    let _ = tokio::time::timeout_at(deadline, opened.wait_for(|is_open| *is_open)).await;
 }
 
 impl Drop for SessionChanges {
     fn drop(&mut self) {
-        if let Some(listening) = lock(&self.listening).take() {
-            listening.abort();
+        if let Some(newest) = lock(&self.newest).take() {
+            newest.listening.abort();
         }
     }
 }
@@ -132,8 +168,8 @@ struct Listening {
     version: ProtocolVersion,
     params: RawJson,
     client: Arc<dyn TransportContext>,
-    /// Notified when the server has acknowledged the first subscription.
-    opened: Arc<Notify>,
+    /// Set when the server has acknowledged or rejected the first subscription.
+    opened: watch::Sender<bool>,
 }
 
 impl Listening {
@@ -157,7 +193,7 @@ impl Listening {
             let ended = tokio::select! {
                 ended = &mut listening => ended,
                 () = activity.notified() => {
-                    self.opened.notify_one();
+                    self.opened.send_replace(true);
                     pause = FIRST_PAUSE;
                     if is_lost {
                         self.announce_all();
@@ -165,6 +201,7 @@ impl Listening {
                     listening.await
                 }
             };
+            self.opened.send_replace(true);
             if self.upstream.is_closed() {
                 return;
             }
