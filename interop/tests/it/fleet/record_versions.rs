@@ -40,7 +40,9 @@ pub(super) fn send_unknown_messages(fleet: &Fleet) {
     let script = "redis.call('PUBLISH', 'tw:toolwire-demo:bus', '{\\x22colour\\x22:\\x22red\\x22}') \
          local message = string.rep('0', 16) .. '{\\x22colour\\x22:\\x22red\\x22}' \
          for _, lease in ipairs(redis.call('KEYS', 'tw:toolwire-demo:{m:*}:o')) do \
-         redis.call('RPUSH', string.sub(lease, 1, -2) .. 'l', message) \
+         local messages = string.sub(lease, 1, -2) .. 'l' \
+         redis.call('RPUSH', messages, message) \
+         redis.call('PEXPIRE', messages, 60000) \
          redis.call('HINCRBY', lease, 'bytes', #message) \
          redis.call('HSET', lease, 'last_id', string.sub(message, 1, 16)) \
          redis.call('PUBLISH', redis.call('HGET', lease, 'channel'), lease) end \
