@@ -48,3 +48,23 @@ fn check_files(root: &Path, package: &str) -> Outcome {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn every_documented_crate_is_built_as_docs_rs_does() {
+        for file in ["RELEASING.md", ".github/workflows/ci.yml"] {
+            let path = crate::workspace_root().join(file);
+            let text = fs::read_to_string(path).expect("the file can be read");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            for package in DOCUMENTED {
+                let is_built = words.windows(2).any(|pair| pair == ["-p", package]);
+                assert!(is_built, "{file} does not document {package}");
+            }
+        }
+    }
+}
