@@ -165,11 +165,8 @@ async fn contracts_of_authorization_hold_on_a_cluster() {
     let keys = KeyRing::new(StateKey::new([1; 32]));
     let connect = async || Arc::new(cluster.connect().await.token_store("ann", keys.clone()));
     toolwire_auth::client::contract::token_store(connect).await;
-    crate::client_cache::check_two_nodes(
-        &cluster.connect().await.client_cache(),
-        &cluster.connect().await.client_cache(),
-    )
-    .await;
+    let connect = async || Arc::new(cluster.connect().await.client_cache());
+    toolwire::cache::contract::cache_store(connect).await;
 }
 
 #[tokio::test]

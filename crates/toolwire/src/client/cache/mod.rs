@@ -7,6 +7,7 @@
 
 mod changes;
 mod clock;
+pub mod contract;
 mod key;
 mod memory;
 mod options;

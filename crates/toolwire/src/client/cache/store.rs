@@ -20,6 +20,8 @@ pub(crate) type CacheFuture<'a, T> = BoxFuture<'a, Result<T, CacheError>>;
 /// clients, and whether they are fresh. A store may drop any entry at any time. A store that fails, or takes longer
 /// than 2 s, never fails a call: the client logs a warning and sends the request to the server.
 ///
+/// [`contract`](crate::cache::contract) contains the tests that every store has to pass.
+///
 /// ```
 /// use std::collections::HashMap;
 /// use std::sync::Mutex;
