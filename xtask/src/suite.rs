@@ -260,7 +260,9 @@ fn lint_directory() -> Outcome<PathBuf> {
 /// Installs what the tests of `toolwire-interop` need: the peers, and the packages of the page, whose code they run.
 pub(crate) fn install_peers(root: &Path) -> Outcome {
     page::install(root, &Toolchain::find()?)?;
-    peers::install(root)
+    peers::install(root)?;
+    programs::valkey(root)?;
+    Ok(())
 }
 
 /// Installs the packages of the peers and of the conformance suite if needed.
@@ -270,6 +272,7 @@ fn install_packages(root: &Path, toolchain: &Toolchain) -> Outcome {
     programs::HAPROXY.find_or_install()?;
     page::install(root, toolchain)?;
     peers::install_packages(root, toolchain)?;
+    programs::valkey(root)?;
     conformance::install(root, toolchain)
 }
 
@@ -325,6 +328,7 @@ fn test_with(
     let mut most = cargo(root, MOST_TESTS);
     most.env("TOOLWIRE_BIN", built_command()?);
     most.env("TOOLWIRE_CHROMIUM", programs::chromium()?);
+    most.env("TOOLWIRE_VALKEY", programs::valkey(root)?);
     // One more test runs at a time than there are processors, because tests wait.
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         let threads = thread::available_parallelism().map_or(2, |processors| processors.get() + 1);

@@ -14,6 +14,12 @@ const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
 /// The environment variable that selects another program, for example `valkey-server`.
 const PROGRAM_VARIABLE: &str = "TOOLWIRE_ENGINE";
 
+/// The name of Valkey.
+const VALKEY: &str = "valkey-server";
+
+/// The environment variable that selects another program as Valkey.
+const VALKEY_VARIABLE: &str = "TOOLWIRE_VALKEY";
+
 /// The longest time until the engine responds.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -36,6 +42,7 @@ pub const IN_MEMORY: [&str; 4] = ["--save", "", "--appendonly", "no"];
 /// A running engine with its own directory and Unix socket. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Engine {
+    programs: Programs,
     directory: PathBuf,
     arguments: Vec<String>,
     process: Child,
@@ -47,13 +54,30 @@ impl Engine {
     /// # Errors
     /// Returns an error if no engine is installed, or if it does not start.
     pub fn start(arguments: &[&str]) -> io::Result<Self> {
-        let arguments = arguments.iter().map(ToString::to_string);
-        Self::start_in(new_directory()?, arguments.collect())
+        Self::start_one_of(Programs::of_all_engines(), arguments)
     }
 
-    fn start_in(directory: PathBuf, arguments: Vec<String>) -> io::Result<Self> {
-        let process = spawn(&directory, &arguments)?;
+    /// Starts Valkey with these arguments, and waits until it responds.
+    ///
+    /// # Errors
+    /// Returns an error if Valkey is not installed, or if it does not start.
+    pub fn start_valkey(arguments: &[&str]) -> io::Result<Self> {
+        Self::start_one_of(Programs::of_valkey(), arguments)
+    }
+
+    fn start_one_of(programs: Programs, arguments: &[&str]) -> io::Result<Self> {
+        let arguments = arguments.iter().map(ToString::to_string);
+        Self::start_in(new_directory()?, programs, arguments.collect())
+    }
+
+    fn start_in(
+        directory: PathBuf,
+        programs: Programs,
+        arguments: Vec<String>,
+    ) -> io::Result<Self> {
+        let process = spawn(&programs, &directory, &arguments)?;
         let engine = Self {
+            programs,
             directory,
             arguments,
             process,
@@ -73,6 +97,7 @@ impl Engine {
         // The file has to be the first argument.
         Self::start_in(
             directory,
+            Programs::of_all_engines(),
             vec![file.display().to_string(), "--sentinel".into()],
         )
     }
@@ -108,7 +133,7 @@ impl Engine {
     /// Returns an error if it does not start.
     pub fn restart(&mut self) -> io::Result<()> {
         self.kill();
-        self.process = spawn(&self.directory, &self.arguments)?;
+        self.process = spawn(&self.programs, &self.directory, &self.arguments)?;
         self.wait_until_it_responds()
     }
 
@@ -205,9 +230,9 @@ fn own_arguments(directory: &Path, arguments: &[String]) -> Vec<String> {
     [&port[..], &socket[..], arguments].concat()
 }
 
-fn spawn(directory: &Path, arguments: &[String]) -> io::Result<Child> {
-    for program in programs() {
-        let started = Command::new(&program)
+fn spawn(programs: &Programs, directory: &Path, arguments: &[String]) -> io::Result<Child> {
+    for program in &programs.names {
+        let started = Command::new(program)
             .args(own_arguments(directory, arguments))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -217,19 +242,40 @@ fn spawn(directory: &Path, arguments: &[String]) -> io::Result<Child> {
             started => return started,
         }
     }
-    Err(io::Error::new(
-        ErrorKind::NotFound,
-        format!(
-            "install redis-server or valkey-server (on Debian: `apt-get install redis-server`), or set {PROGRAM_VARIABLE} to \
-             another program"
-        ),
-    ))
+    Err(io::Error::new(ErrorKind::NotFound, programs.remedy.clone()))
 }
 
-/// Returns the programs that may be the engine, in the order in which they are tried.
-fn programs() -> Vec<String> {
-    match std::env::var(PROGRAM_VARIABLE) {
-        Ok(program) => vec![program],
-        Err(_) => PROGRAMS.map(str::to_owned).to_vec(),
+/// The programs that may be the engine.
+#[derive(Debug)]
+struct Programs {
+    /// In the order in which they are tried.
+    names: Vec<String>,
+    /// What to do if none of them is installed.
+    remedy: String,
+}
+
+impl Programs {
+    /// Returns the programs of all engines, or the one that is configured.
+    fn of_all_engines() -> Self {
+        let names = match std::env::var(PROGRAM_VARIABLE) {
+            Ok(program) => vec![program],
+            Err(_) => PROGRAMS.map(str::to_owned).to_vec(),
+        };
+        let remedy = format!(
+            "install redis-server or valkey-server (on Debian: `apt-get install redis-server`), or set {PROGRAM_VARIABLE} to \
+             another program"
+        );
+        Self { names, remedy }
+    }
+
+    /// Returns the program of Valkey.
+    fn of_valkey() -> Self {
+        let configured = std::env::var(VALKEY_VARIABLE);
+        Self {
+            names: vec![configured.unwrap_or_else(|_| VALKEY.to_owned())],
+            remedy: format!(
+                "install valkey-server, or set {VALKEY_VARIABLE} to its path; `cargo xtask test` has a Valkey of its own"
+            ),
+        }
     }
 }

@@ -38,7 +38,11 @@ async fn publish(bus: &dyn Bus, number: u32) {
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start();
+    check_contract(&Engine::start()).await;
+}
+
+/// Checks the contract with an engine.
+pub(crate) async fn check_contract(engine: &Engine) {
     let connect = async || Arc::new(engine.connect().await.bus());
     contract::bus(connect).await;
 }

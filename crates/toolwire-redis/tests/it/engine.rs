@@ -29,6 +29,16 @@ impl Engine {
         Self(engine.unwrap_or_else(|error| panic!("{error}")))
     }
 
+    /// Starts Valkey without persistence.
+    pub(crate) fn start_valkey() -> Self {
+        let arguments: Vec<_> = engine::IN_MEMORY
+            .into_iter()
+            .chain(USER.split(' '))
+            .collect();
+        let engine = engine::Engine::start_valkey(&arguments);
+        Self(engine.unwrap_or_else(|error| panic!("{error}")))
+    }
+
     /// Starts a sentinel with this configuration.
     pub(crate) fn start_sentinel(configuration: &str) -> Self {
         let engine = engine::Engine::start_sentinel(configuration);

@@ -18,7 +18,11 @@ const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start();
+    check_contract(&Engine::start()).await;
+}
+
+/// Checks the contract with an engine.
+pub(crate) async fn check_contract(engine: &Engine) {
     let connect = async || Arc::new(engine.connect().await.event_log());
     contract::event_log(connect).await;
     let limited = RedisOptions::new("limited").with_events_per_stream(4);

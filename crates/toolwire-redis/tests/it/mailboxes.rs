@@ -42,7 +42,11 @@ async fn send(mailboxes: &RedisMailboxes, mailbox: &dyn Mailbox, number: i64) {
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start();
+    check_contract(&Engine::start()).await;
+}
+
+/// Checks the contract with an engine.
+pub(crate) async fn check_contract(engine: &Engine) {
     let connect = async || Arc::new(engine.connect().await.mailboxes());
     contract::mailboxes(connect).await;
     let limited = RedisOptions::new("limited").with_messages_per_mailbox(3);

@@ -31,4 +31,6 @@ mod tasks;
 mod tls;
 #[cfg(feature = "auth")]
 mod tokens;
+#[cfg(all(feature = "auth", feature = "client", feature = "events"))]
+mod valkey;
 mod workers;

@@ -12,7 +12,11 @@ use crate::engine::Engine;
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start();
+    check_contract(&Engine::start()).await;
+}
+
+/// Checks the contract with an engine.
+pub(crate) async fn check_contract(engine: &Engine) {
     let connect = async || Arc::new(engine.connect().await.nonces());
     contract::nonce_store(connect).await;
     let limited = RedisOptions::new("limited").with_nonces_per_owner(5);

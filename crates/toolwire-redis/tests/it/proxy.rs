@@ -23,7 +23,11 @@ fn record(text: &str) -> NewProxyRecord {
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start();
+    check_contract(&Engine::start()).await;
+}
+
+/// Checks the contract with an engine.
+pub(crate) async fn check_contract(engine: &Engine) {
     let connect = async || Arc::new(engine.connect().await.proxy_store());
     contract::proxy_store(connect, TTL).await;
     let limited = RedisOptions::new("limited")

@@ -21,7 +21,11 @@ const TTL: Duration = Duration::from_millis(600);
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start();
+    check_contract(&Engine::start()).await;
+}
+
+/// Checks the contract with an engine.
+pub(crate) async fn check_contract(engine: &Engine) {
     let connect = async || Arc::new(engine.connect().await.sessions());
     contract::session_store(connect, TTL).await;
     let limited = RedisOptions::new("limited").with_sessions_per_principal(3);

@@ -19,7 +19,11 @@ fn record(id: &str) -> SubscriptionRecord {
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start();
+    check_contract(&Engine::start()).await;
+}
+
+/// Checks the contract with an engine.
+pub(crate) async fn check_contract(engine: &Engine) {
     let redis = engine.connect().await;
     contract::subscriptions(&redis.subscriptions("one", keys(1))).await;
 }

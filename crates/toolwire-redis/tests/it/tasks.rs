@@ -22,7 +22,11 @@ const LEASE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start();
+    check_contract(&Engine::start()).await;
+}
+
+/// Checks the contract with an engine.
+pub(crate) async fn check_contract(engine: &Engine) {
     let options = RedisOptions::new("test").with_response_timeout(Duration::from_secs(5));
     let connect = async || Arc::new(engine.connect_with(options.clone()).await.tasks());
     contract::task_store(connect).await;

@@ -17,7 +17,11 @@ fn keys(byte: u8) -> KeyRing {
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start();
+    check_contract(&Engine::start()).await;
+}
+
+/// Checks the contract with an engine.
+pub(crate) async fn check_contract(engine: &Engine) {
     let connect = async || Arc::new(engine.connect().await.token_store("ann", keys(1)));
     contract::token_store(connect).await;
 }
