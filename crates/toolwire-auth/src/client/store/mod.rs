@@ -1,6 +1,8 @@
 //! Stores for the registrations and tokens of a client.
 
 pub mod contract;
+mod deadline;
+mod faulty;
 mod file;
 mod home;
 #[cfg(feature = "keyring")]
@@ -30,7 +32,8 @@ pub type TokenStoreFuture<'a, T> = BoxFuture<'a, Result<T, TokenStoreError>>;
 /// A store of secrets by name: in memory, in a file, in the keyring of the system, or elsewhere.
 ///
 /// Names and values are texts. A value is a secret: a program that reads it can act as the user. [`contract`] contains
-/// the tests that every store has to pass.
+/// the tests that every store has to pass. A client waits at most 150 s for a value and at most 11 min for a lock.
+/// [`Faulty`](toolwire::store::contract::Faulty) wraps a store whose calls fail on purpose, for tests.
 pub trait TokenStore: Send + Sync + fmt::Debug {
     /// Returns the value of a name.
     fn get<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, Option<Secret>>;

@@ -1,16 +1,26 @@
 //! Renews a token: uses the token that another process stored, refreshes it, or starts a new authorization.
 
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 use toolwire_proto::scopes::ScopeSet;
 
 use crate::client::AuthError;
 use crate::client::config::GrantKind;
 use crate::client::discovery::{DiscoveredServer, Discovery};
 use crate::client::grants::GrantClient;
-use crate::client::store::{StoredToken, TokenStoreLock};
+use crate::client::store::{StoredToken, TokenStoreError, TokenStoreLock};
 use crate::client::token_source::{RejectedRequest, RenewedToken, TokenSource};
 use crate::clock::since_epoch;
 use crate::rules::attempts::NextStep;
 use crate::rules::scopes::ScopeSources;
+
+/// How long a token is stored again after an error. The token that it replaces can often not be used any more, so a short
+/// outage of the store would end the login of all processes that share it.
+const STORE_RETRIES: Duration = Duration::from_secs(2);
+
+/// The first pause between two attempts. Each further pause is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 impl TokenSource {
     /// Gets a token that replaces the rejected one, with the first method that succeeds.
@@ -174,8 +184,8 @@ impl TokenSource {
     ) -> Result<RenewedToken, AuthError> {
         let active = self.set_active(token, Some(server.clone()))?;
         let issuer = &server.metadata.issuer;
-        let stored = self.records.store_token(issuer, resource, &active.token);
-        let store_error = stored.await.err().map(AuthError::of);
+        let stored = self.try_to_store(issuer, resource, &active.token).await;
+        let store_error = stored.err().map(AuthError::of);
         // The token stays usable as long as this process runs.
         if let Some(error) = &store_error {
             tracing::warn!(%error, "the access token cannot be stored");
@@ -185,6 +195,25 @@ impl TokenSource {
             was_renewed_elsewhere: false,
             store_error,
         })
+    }
+
+    /// Stores a token, and repeats that after errors for a short time.
+    async fn try_to_store(
+        &self,
+        issuer: &str,
+        resource: &str,
+        token: &StoredToken,
+    ) -> Result<(), TokenStoreError> {
+        let start = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let stored = self.records.store_token(issuer, resource, token).await;
+            if stored.is_ok() || start.elapsed() + pause > STORE_RETRIES {
+                return stored;
+            }
+            sleep(pause).await;
+            pause *= 2;
+        }
     }
 
     /// Checks that another process has stored a new token. Otherwise, returns an error that requires a login.

@@ -11,5 +11,6 @@ mod concurrent_requests;
 mod dpop;
 mod fake_servers;
 mod step_up;
+mod store_faults;
 mod token_refresh;
 mod trust;

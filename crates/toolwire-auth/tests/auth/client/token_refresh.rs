@@ -5,12 +5,9 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::json;
 use tokio::sync::Notify;
+use toolwire::store::contract::{Fault, Faulty};
 use toolwire::transport::http_client::{HttpClient as _, HttpPhase};
-use toolwire_auth::client::{
-    AuthError, MemoryTokenStore, OAuthConfig, RegisteredClient, TokenStore, TokenStoreError,
-    TokenStoreFuture, TokenStoreLock,
-};
-use toolwire_auth::documents::Secret;
+use toolwire_auth::client::{AuthError, MemoryTokenStore, OAuthConfig, RegisteredClient};
 
 use super::fake_servers::{FakeServers, ISSUER, call};
 
@@ -225,36 +222,16 @@ async fn client_with_an_empty_store_does_not_start_a_login() {
     assert_eq!(servers.state().requests, ["POST /mcp"]);
 }
 
-/// A token store that cannot store anything, like a full disk.
-#[derive(Debug)]
-struct FullStore;
-
-impl TokenStore for FullStore {
-    fn get<'a>(&'a self, _: &'a str) -> TokenStoreFuture<'a, Option<Secret>> {
-        Box::pin(async { Ok(None) })
-    }
-
-    fn put<'a>(&'a self, _: &'a str, _: &'a Secret) -> TokenStoreFuture<'a, ()> {
-        Box::pin(async { Err(TokenStoreError::new("the disk is full")) })
-    }
-
-    fn remove<'a>(&'a self, _: &'a str) -> TokenStoreFuture<'a, ()> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn lock<'a>(&'a self, _: &'a str) -> TokenStoreFuture<'a, TokenStoreLock> {
-        Box::pin(async { Ok(TokenStoreLock::new(())) })
-    }
-}
-
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn failing_token_store_does_not_cause_a_second_login() {
     let servers = FakeServers::default();
+    let store = Faulty::new(Arc::new(MemoryTokenStore::new()));
+    store.inject("put", Fault::Error, usize::MAX);
     let registered = RegisteredClient::new("by-hand");
     let oauth = servers
         .oauth()
         .with_client(registered.with_issuer(ISSUER))
-        .with_store(FullStore);
+        .with_store(store);
     let client = servers.client(oauth);
     for refreshes in 0..3 {
         assert_eq!(client.send(call("add")).await.unwrap().status(), 200);

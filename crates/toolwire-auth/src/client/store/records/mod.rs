@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::AuthError;
 use crate::client::signing::SigningKey;
+use crate::client::store::deadline::WithDeadline;
 use crate::client::store::{TokenStore, TokenStoreError, TokenStoreLock};
 use crate::documents::Secret;
 use crate::rules::challenge::TokenScheme;
@@ -92,8 +93,8 @@ impl StoredToken {
 impl Records {
     pub(crate) fn new(tokens: Arc<dyn TokenStore>, registrations: Arc<dyn TokenStore>) -> Self {
         Self {
-            tokens,
-            registrations,
+            tokens: Arc::new(WithDeadline(tokens)),
+            registrations: Arc::new(WithDeadline(registrations)),
         }
     }
 

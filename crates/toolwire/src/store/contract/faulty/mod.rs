@@ -61,7 +61,9 @@ impl Fault {
 
 /// A store whose calls fail as a test demands.
 ///
-/// It wraps a session store, an event log, a nonce store, a task store, mailboxes, a bus, and the store of an OAuth proxy. It passes on all calls without a fault. The messages of a bus are calls of `next`.
+/// It wraps a session store, an event log, a nonce store, a task store, mailboxes and a bus. With `toolwire-auth`, it also
+/// wraps the store of an OAuth proxy and a token store. It passes on all calls without a fault. The messages of a bus are calls
+/// of `next`.
 ///
 /// ```
 /// use std::sync::Arc;
