@@ -1,6 +1,6 @@
 //! What the stores have done, for metrics.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use toolwire::store::StoreError;
@@ -93,6 +93,8 @@ pub(crate) struct LiveCounters {
     events: [AtomicU64; CountedEvent::COUNT],
     pub(crate) lost_connections: AtomicU64,
     pub(crate) reconnects: AtomicU64,
+    /// The messages that waited for this node when it last used its mailbox.
+    pub(crate) mailbox_depth: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -153,7 +155,8 @@ impl LiveCounters {
 }
 
 /// What a [`Redis`](crate::Redis) has done since it was created ([`Redis::counters`](crate::Redis::counters)). Counters only
-/// grow, so a metrics exporter can read them at any interval.
+/// grow, so a metrics exporter can read them at any interval. `is_connected`, `in_flight`, `bus_delay` and `mailbox_depth`
+/// describe the present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisCounters {
@@ -173,6 +176,9 @@ pub struct RedisCounters {
     pub bus_received: u64,
     /// How often bus messages may have been lost, so that the listeners of this node are synchronized again.
     pub bus_lagged: u64,
+    /// How long a message of this node took to this node. It is measured when the node connects, and each second while
+    /// something uses the bus. It grows while a message is missing.
+    pub bus_delay: Duration,
     /// The sessions that this node has created.
     pub sessions_created: u64,
     /// The sessions that this node has deleted before their end.
@@ -185,6 +191,9 @@ pub struct RedisCounters {
     pub streams_unknown: u64,
     /// How often the engine had lost entries of a stream that this node writes, for example in a failover.
     pub entries_lost: u64,
+    /// The messages in the mailbox of this node that it has not taken yet. At most 100 of those count that have arrived since
+    /// it last read its mailbox.
+    pub mailbox_depth: usize,
     /// How often this node lost its mailbox: it did not read it for too long, or the engine has lost messages.
     pub mailboxes_lost: u64,
     /// How often a message was rejected because the mailbox of its node was full.

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redis::{Script, ScriptInvocation};
@@ -53,8 +54,8 @@ struct MailboxScripts {
 pub(super) struct ReadMessages {
     /// The messages as they are stored.
     pub(super) messages: Vec<Vec<u8>>,
-    /// Whether further messages wait.
-    pub(super) has_more: bool,
+    /// The number of further messages that wait.
+    pub(super) waiting: usize,
 }
 
 /// The random id at the start of a stored message. It shows whether a failover gave the number of a message to another one.
@@ -171,17 +172,15 @@ impl MailboxCommands {
         let repeat = Repeat::Harmless;
         let found: Vec<Vec<u8>> = self.connection.send(&invocation, repeat).await?;
         let mut found = found.into_iter();
-        let has_more = match found.next().as_deref() {
-            Some(b"all") => false,
-            Some(b"more") => true,
-            _ => {
-                self.connection.count_event(CountedEvent::MailboxLost);
-                return Ok(None);
-            }
+        let waiting = found.next();
+        let waiting = waiting.and_then(|waiting| str::from_utf8(&waiting).ok()?.parse().ok());
+        let Some(waiting) = waiting else {
+            self.connection.count_event(CountedEvent::MailboxLost);
+            return Ok(None);
         };
         Ok(Some(ReadMessages {
             messages: found.collect(),
-            has_more,
+            waiting,
         }))
     }
 
@@ -203,6 +202,12 @@ impl MailboxCommands {
         invocation.arg(owner);
         let repeat = Repeat::Harmless;
         self.connection.send(&invocation, repeat).await
+    }
+
+    /// Notes how many messages wait for this node.
+    pub(super) fn set_depth(&self, messages: usize) {
+        let depth = &self.connection.counters().mailbox_depth;
+        depth.store(messages, Ordering::Relaxed);
     }
 
     /// Returns the wake-ups of this node from now on.

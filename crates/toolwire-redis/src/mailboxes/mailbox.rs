@@ -29,6 +29,8 @@ pub(super) struct RedisMailbox {
     owner: String,
     position: Position,
     received: VecDeque<NodeMessage>,
+    /// The number of messages that the last read did not return.
+    unread: usize,
     wake_ups: WakeUps,
     /// The time of the next read, if the last one has returned all messages.
     read_at: Option<Instant>,
@@ -50,6 +52,7 @@ impl RedisMailbox {
             owner,
             position: Position::new(),
             received: VecDeque::new(),
+            unread: 0,
             read_at: None,
             // Messages that this node has should not fill its mailbox.
             max_taken: MessageCount {
@@ -63,6 +66,7 @@ impl RedisMailbox {
         let mut backoff = Backoff::new();
         loop {
             if let Some(message) = self.received.pop_front() {
+                self.commands.set_depth(self.received.len() + self.unread);
                 return Some(message);
             }
             if self.receive().await {
@@ -134,7 +138,9 @@ impl RedisMailbox {
             }
             self.received.extend(message);
         }
-        self.read_at = (!read.has_more).then(|| start + RENEWAL);
+        self.unread = read.waiting;
+        self.commands.set_depth(self.received.len() + self.unread);
+        self.read_at = (read.waiting == 0).then(|| start + RENEWAL);
         Ok(true)
     }
 
@@ -167,6 +173,7 @@ impl Mailbox for RedisMailbox {
 impl Drop for RedisMailbox {
     /// Gives the number back. If that fails, or if the process ends before it, the lease ends soon.
     fn drop(&mut self) {
+        self.commands.set_depth(0);
         let Ok(runtime) = Handle::try_current() else {
             return;
         };

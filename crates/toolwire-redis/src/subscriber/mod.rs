@@ -4,6 +4,7 @@
 //! it publishes, and publishes a heartbeat with its last number each second. A missing number, and a new connection,
 //! mean that messages were lost. A node that does not hear its own heartbeats replaces the connection.
 
+mod heartbeat_delay;
 mod publication;
 mod received;
 mod stay_connected;
@@ -29,6 +30,7 @@ use crate::random_id::random_id;
 use crate::sealing::Sealing;
 use crate::sync::lock;
 use crate::{ConnectError, RedisOptions};
+use heartbeat_delay::HeartbeatDelay;
 pub(crate) use publication::Publication;
 pub(crate) use received::{BusCounters, WaitingDelivery};
 use received::{Envelope, ReceivedMessages};
@@ -73,6 +75,7 @@ struct SharedSubscriber {
     wake_ups: MailboxWakeUps,
     is_started: AtomicBool,
     is_connected: watch::Sender<bool>,
+    heartbeats: HeartbeatDelay,
     connect_timeout: Duration,
 }
 
@@ -101,6 +104,7 @@ impl Subscriber {
                 wake_ups: MailboxWakeUps::default(),
                 is_started: AtomicBool::new(false),
                 is_connected: watch::Sender::new(false),
+                heartbeats: HeartbeatDelay::default(),
                 connect_timeout: options.connect_timeout,
             }),
         })
@@ -156,6 +160,16 @@ impl Subscriber {
         }
     }
 
+    /// Returns how long a message takes to this node.
+    pub(crate) fn delay(&self) -> Duration {
+        self.shared.heartbeats.delay()
+    }
+
+    /// Returns the number of messages that have arrived, and that the mailboxes of this node have not taken yet.
+    pub(crate) fn waiting_wake_ups(&self) -> usize {
+        self.shared.wake_ups.waiting()
+    }
+
     /// Returns the messages that arrive from now on.
     pub(crate) async fn subscribe(
         &self,
@@ -197,9 +211,11 @@ impl Subscriber {
         for _ in 0..UNHEARD_HEARTBEATS {
             self.shared.send_heartbeat().await?;
             if timeout(HEARTBEAT, heard.notified()).await.is_ok() {
+                self.shared.heartbeats.end();
                 return Ok(());
             }
         }
+        self.shared.heartbeats.lose();
         Err(StoreError::unavailable(
             "a published message did not arrive at its own node",
         ))
@@ -281,7 +297,12 @@ impl SharedSubscriber {
         publish
             .arg(&self.bus_channel)
             .arg(self.envelope(*published, &[])?);
-        self.connection.send(&publish, Repeat::Harmful).await
+        self.heartbeats.begin();
+        let sent = self.connection.send(&publish, Repeat::Harmful).await;
+        if sent.is_err() {
+            self.heartbeats.lose();
+        }
+        sent
     }
 
     /// Opens a connection that hears all channels of this node.
@@ -330,7 +351,9 @@ impl SharedSubscriber {
         } else {
             // A message that other keys have sealed is reported as lost.
             let opened = self.open(payload);
-            self.received().receive(&opened);
+            if self.received().receive(&opened) {
+                self.heartbeats.end();
+            }
         }
     }
 }

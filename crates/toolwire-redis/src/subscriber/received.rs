@@ -129,16 +129,17 @@ impl ReceivedMessages {
         let _ = self.sender.send(waiting);
     }
 
-    /// Delivers the messages of an envelope.
-    pub(super) fn receive(&mut self, payload: &[u8]) {
+    /// Delivers the messages of an envelope. Returns `true` if it is a heartbeat of this node.
+    pub(super) fn receive(&mut self, payload: &[u8]) -> bool {
         let now = Instant::now();
         let Ok(envelope) = serde_json::from_slice::<Envelope<Vec<BusMessage>>>(payload) else {
             // A newer version may send messages that this one does not know.
             tracing::warn!("a message of another node cannot be read");
             self.deliver(BusDelivery::Lagged, None);
-            return;
+            return false;
         };
-        if envelope.node == self.own.0 {
+        let is_own = envelope.node == self.own.0;
+        if is_own {
             self.own.1 += 1;
         }
         let is_heartbeat = envelope.messages.is_empty();
@@ -157,17 +158,18 @@ impl ReceivedMessages {
                 .retain(|_, node| now.duration_since(node.at) < FORGOTTEN_AFTER);
         }
         if is_heartbeat {
-            return;
+            return is_own;
         }
         let count = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         let Ok(bytes) = Arc::clone(&self.bytes).try_acquire_many_owned(count) else {
             self.deliver(BusDelivery::Lagged, None);
-            return;
+            return false;
         };
         let bytes = Arc::new(bytes);
         for message in envelope.messages {
             self.deliver(BusDelivery::Message(message), Some(Arc::clone(&bytes)));
         }
+        false
     }
 }
 

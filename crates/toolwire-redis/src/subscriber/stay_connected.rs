@@ -34,6 +34,7 @@ pub(super) async fn stay_connected(shared: Weak<SharedSubscriber>) {
                     current.target.skip_node();
                     current.is_connected.send_replace(false);
                     current.received().lose();
+                    current.heartbeats.lose();
                     tracing::warn!("the connection for messages of other nodes was lost");
                 }
             }

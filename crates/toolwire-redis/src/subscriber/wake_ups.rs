@@ -73,6 +73,14 @@ impl MailboxWakeUps {
         }
     }
 
+    /// Returns the number of messages whose mailboxes have not taken them yet.
+    pub(super) fn waiting(&self) -> usize {
+        let waiting = |mailbox: &mpsc::Sender<WakeUp>| mailbox.max_capacity() - mailbox.capacity();
+        let mailboxes = self.lock();
+        let open = mailboxes.values().filter(|mailbox| !mailbox.is_closed());
+        open.map(waiting).sum()
+    }
+
     pub(super) fn wake_all(&self) {
         for mailbox in self.lock().values() {
             let _ = mailbox.try_send(WakeUp::Unread);

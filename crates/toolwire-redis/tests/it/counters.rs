@@ -3,14 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::time::timeout;
 use toolwire::Principal;
 use toolwire::store::{
-    Bus as _, EventLog as _, LogEntry, Mailboxes as _, NodeMessage, NonceStore as _, Replay,
-    SessionRecord, SessionStore as _, StreamKey,
+    Bus as _, BusMessage, BusPayload, EventLog as _, LogEntry, Mailboxes as _, NodeMessage,
+    NonceStore as _, Replay, SessionRecord, SessionStore as _, StreamKey,
 };
 use toolwire::types::{ProtocolVersion, RawJson};
 use toolwire::{KeyRing, StateKey};
 use toolwire_redis::{Redis, RedisOptions};
+use toolwire_tests::relay::{Link, Relay};
 
 use crate::engine::Engine;
 
@@ -26,8 +28,8 @@ async fn calls_and_messages_are_counted() {
     assert!(missing.is_none());
     let bus = redis.bus();
     let mut subscription = bus.subscribe().await.unwrap();
-    let change = toolwire::store::BusPayload::Change(toolwire::Change::ToolsListChanged);
-    let message = toolwire::store::BusMessage::new("node", change);
+    let change = BusPayload::Change(toolwire::Change::ToolsListChanged);
+    let message = BusMessage::new("node", change);
     bus.publish_all(&[message]).await.unwrap();
     subscription.next().await.unwrap();
     redis.check_bus().await.unwrap();
@@ -79,6 +81,59 @@ async fn observer_sees_each_request_and_its_outcome() {
     assert_eq!(seen[0].1, "ok");
     assert!(["unavailable", "unknown"].contains(&seen[1].1), "{seen:?}");
     assert!(seen.iter().all(|((_, operation), _)| !operation.is_empty()));
+}
+
+#[tokio::test]
+async fn delay_of_the_bus_is_measured() {
+    let engine = Engine::start();
+    let relay = Relay::start(engine.socket()).unwrap();
+    let url = format!("redis://stores:secret@{}", relay.address());
+    let options = RedisOptions::new("test").with_response_timeout(TTL);
+    let redis = Redis::connect(&url, options).await.unwrap();
+    let delay = redis.counters().bus_delay;
+    assert!(delay > Duration::ZERO, "measured when the node connects");
+    assert_eq!(redis.counters().bus_delay, delay);
+    let _subscription = redis.bus().subscribe().await.unwrap();
+    relay.set_link(Link::Slow(Duration::from_millis(100)));
+    let is_slow = async {
+        while redis.counters().bus_delay < Duration::from_millis(200) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(TTL, is_slow).await.expect("a heartbeat is slow");
+}
+
+#[tokio::test]
+async fn messages_that_wait_for_a_node_are_counted() {
+    let engine = Engine::start();
+    let redis = engine.connect().await;
+    let depth = || redis.counters().mailbox_depth;
+    // Messages arrive from now on.
+    let bus = redis.bus();
+    let mut subscription = bus.subscribe().await.unwrap();
+    let mailboxes = redis.mailboxes();
+    let mut mailbox = mailboxes.open().await.unwrap();
+    assert_eq!(depth(), 0);
+    for number in 1..=103 {
+        let message = NodeMessage::Response {
+            session: "session".to_owned(),
+            id: number.into(),
+            outcome: Ok(RawJson::empty_object()),
+        };
+        assert!(mailboxes.send(mailbox.node(), &message).await.unwrap());
+    }
+    // A message of the bus arrives after those of mailboxes that were sent before it.
+    let message = BusMessage::new("node", BusPayload::Everything);
+    bus.publish_all(&[message]).await.unwrap();
+    subscription.next().await.unwrap();
+    // The node counts what has arrived. Then it reads how many messages wait.
+    assert_eq!(depth(), 100);
+    for left in (3..=102).rev() {
+        assert!(mailbox.next().await.is_some());
+        assert_eq!(depth(), left);
+    }
+    drop(mailbox);
+    assert_eq!(depth(), 0);
 }
 
 fn requests(redis: &Redis, store: &str) -> u64 {
