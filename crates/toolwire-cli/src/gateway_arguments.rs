@@ -57,9 +57,9 @@ pub(crate) struct Gateway {
     #[arg(long, conflicts_with = "check")]
     pub(crate) trace_ids_in_errors: bool,
     /// Seal request state with the 32 bytes of this file, so that the gateway opens it after a restart, and others with
-    /// the same file do, too
+    /// the same file do, too; may be repeated: the first key seals, and all of them open
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
-    pub(crate) state_key: Option<PathBuf>,
+    pub(crate) state_key: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) recording: RecordOptions,
     #[command(flatten)]

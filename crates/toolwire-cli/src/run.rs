@@ -30,6 +30,7 @@ use crate::output_arguments::Colour;
 use crate::request_arguments::InputOptions;
 use crate::screen::Screen;
 use crate::skill_arguments::Skills;
+use crate::state_key::read_state_keys;
 use crate::task_arguments::Task;
 use crate::view_arguments::View;
 use crate::{accounts, demo, server_files, target, telemetry, tour};
@@ -304,9 +305,10 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     }
     let serve_failure =
         |error: toolwire::Error| Failure::new(Exit::NoConnection, error.to_string());
-    let (server, options) = match (arguments.redis, arguments.state_key) {
-        (Some(url), _) => demo::join(&url, options).await?,
-        (None, Some(key)) => (demo::server_with_key(&key)?, options),
+    let keys = read_state_keys(&arguments.state_key)?;
+    let (server, options) = match (arguments.redis, keys) {
+        (Some(url), keys) => demo::join(&url, keys, options).await?,
+        (None, Some(keys)) => (demo::server_with_keys(keys), options),
         (None, None) => (demo::server(), options),
     };
     let server = telemetry::observe_server(limited(server));

@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::proxy_arguments::Proxy;
 use crate::screen::Screen;
-use crate::state_key::read_state_key;
+use crate::state_key::read_state_keys;
 use crate::target::{self, Target};
 use crate::telemetry;
 #[cfg(feature = "otel")]
@@ -31,8 +31,7 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
     // One receiver for all steps, so that no signal between two steps is lost.
     let mut interrupts = Interrupts::listen();
     let addresses = interrupts.or(addresses(&arguments.listen)).await?;
-    let keys = arguments.state_key.as_deref().map(read_state_key);
-    let keys = keys.transpose()?;
+    let keys = read_state_keys(&arguments.state_key)?;
     let (target, words) = interrupts.or(target::find(server, screen)).await?;
     no_more_words(words)?;
     // Without an address, standard input belongs to the client.

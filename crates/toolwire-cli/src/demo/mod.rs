@@ -10,7 +10,7 @@ mod tasks;
 mod tests;
 mod tools;
 
-pub(crate) use node::{join, server_with_key};
+pub(crate) use node::{join, server_with_keys};
 use toolwire::Server;
 use toolwire::tasks::Tasks;
 

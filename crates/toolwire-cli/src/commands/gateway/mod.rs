@@ -20,7 +20,7 @@ use crate::failure::{Exit, Failure};
 use crate::gateway_arguments;
 use crate::interrupts::{Hangups, Interrupts};
 use crate::screen::Screen;
-use crate::state_key::read_state_key;
+use crate::state_key::read_state_keys;
 use crate::telemetry;
 #[cfg(feature = "otel")]
 use crate::telemetry::MetricsPage;
@@ -46,8 +46,8 @@ pub(crate) async fn gateway(
     if let Some(listen) = &arguments.listen {
         options = options.with_listen(listen);
     }
-    if let Some(key) = &arguments.state_key {
-        options = options.with_request_state_keys(read_state_key(key)?);
+    if let Some(keys) = read_state_keys(&arguments.state_key)? {
+        options = options.with_request_state_keys(keys);
     }
     if arguments.check {
         options = options.read_only();
