@@ -39,6 +39,8 @@ pub struct Fleet {
     engine: Engine,
     replica: Option<Replica>,
     output: Output,
+    /// Further arguments of nodes that start from now on.
+    arguments: Vec<OsString>,
 }
 
 /// The standard output of all nodes: one file, to which each line is appended at once. It is removed when this is dropped.
@@ -76,10 +78,29 @@ impl Fleet {
     /// # Errors
     /// Returns an error if a program is missing or does not start.
     pub fn start_with_engine(nodes: usize, engine: &[&str]) -> Result<Self, Problem> {
+        Self::start_with(nodes, engine, Vec::new())
+    }
+
+    /// Does the same as [`start`](Self::start) with further arguments of the nodes.
+    ///
+    /// # Errors
+    /// Returns an error if a program is missing or does not start.
+    pub fn start_with_arguments(nodes: usize, arguments: Vec<OsString>) -> Result<Self, Problem> {
+        Self::start_with(nodes, &PERSISTENT, arguments)
+    }
+
+    fn start_with(
+        nodes: usize,
+        engine: &[&str],
+        arguments: Vec<OsString>,
+    ) -> Result<Self, Problem> {
         let engine = Engine::start(engine).map_err(engine_problem)?;
         let output = Output::create()?;
         let nodes: Vec<_> = (0..nodes)
-            .map(|_| Node::start(Relay::start(engine.socket()), FREE_PORT, &output))
+            .map(|_| {
+                let relay = Relay::start(engine.socket());
+                Node::start(relay, FREE_PORT, &arguments, &output)
+            })
             .collect::<Result<_, _>>()?;
         let addresses = nodes.iter().map(Node::address).collect();
         let balancer = Balancer::start(addresses)?;
@@ -89,7 +110,13 @@ impl Fleet {
             engine,
             replica: None,
             output,
+            arguments,
         })
+    }
+
+    /// Sets the further arguments of nodes that start from now on.
+    pub fn set_arguments(&mut self, arguments: Vec<OsString>) {
+        self.arguments = arguments;
     }
 
     /// Returns the URL for clients. Each request goes to the next node.
@@ -147,7 +174,7 @@ impl Fleet {
         let Node { server, relay } = self.nodes.remove(index);
         let address = address_of(&server);
         drop(server);
-        let node = Node::start(Ok(relay), &address, &self.output)?;
+        let node = Node::start(Ok(relay), &address, &self.arguments, &self.output)?;
         self.nodes.insert(index, node);
         Ok(())
     }
@@ -203,7 +230,7 @@ impl Fleet {
     /// Returns an error if it does not start.
     pub fn add_node(&mut self) -> Result<(), Problem> {
         let relay = Relay::start(self.engine.socket());
-        let node = Node::start(relay, FREE_PORT, &self.output)?;
+        let node = Node::start(relay, FREE_PORT, &self.arguments, &self.output)?;
         self.balancer.add(node.address());
         self.nodes.push(node);
         Ok(())
@@ -342,11 +369,17 @@ impl Fleet {
 
 impl Node {
     /// Starts a node that listens at this address and reaches the engine through the relay.
-    fn start(relay: io::Result<Relay>, address: &str, output: &Output) -> Result<Self, Problem> {
+    fn start(
+        relay: io::Result<Relay>,
+        address: &str,
+        further: &[OsString],
+        output: &Output,
+    ) -> Result<Self, Problem> {
         let relay = relay.map_err(engine_problem)?;
         let arguments = ["demo", "--http", address, "--sse", "--redis"];
         let mut arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
         arguments.push(format!("redis://{}", relay.address()).into());
+        arguments.extend_from_slice(further);
         let program = subject::toolwire_program()?;
         let server = ListeningServer::start_with_output(&program, arguments, output.open()?)?;
         Ok(Self { server, relay })

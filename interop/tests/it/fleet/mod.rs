@@ -4,6 +4,7 @@ mod events;
 mod executions;
 mod faults;
 mod independent_clients;
+mod key_rotation;
 mod ledger;
 mod leftovers;
 mod lost_nodes;

@@ -59,7 +59,7 @@ async fn ask_and_respond(client: &NodeClient) -> Result<(), Failure> {
 pub(crate) async fn ask_in_result(client: &NodeClient) -> Result<(), Failure> {
     let first = client.next_node();
     let call = |more: Value| {
-        let mut params = json!({"name": "confirm", "arguments": {"question": "Really?"}});
+        let mut params = json!({"name": "approve", "arguments": {"question": "Really?"}});
         if let (Some(params), Value::Object(more)) = (params.as_object_mut(), more) {
             params.extend(more);
         }
@@ -68,11 +68,12 @@ pub(crate) async fn ask_in_result(client: &NodeClient) -> Result<(), Failure> {
     };
     let asked = client.result_of(&first, &call(json!({}))).await?;
     expect_equal(&asked["resultType"], &json!("input_required"))?;
+    expect_equal(asked["requestState"].is_string(), true)?;
     let again = json!({
         "requestState": asked["requestState"],
-        "inputResponses": {"confirmation": accepted()},
+        "inputResponses": {"approval": accepted()},
     });
     let second = client.other_node(&first);
     let result = client.result_of(&second, &call(again)).await?;
-    expect_equal(text_of(&result), "confirmed")
+    expect_equal(text_of(&result), "approved")
 }
