@@ -5,8 +5,8 @@ use http::StatusCode;
 use toolwire::transport::http::{AuthorizationError, Authorizer};
 use toolwire::{BoxFuture, ScopeSet, TokenInfo};
 
-/// An authorizer whose access tokens are the names of the users. A name may be followed by a colon and a scope that the
-/// token grants.
+/// An authorizer whose access tokens are the names of the users. A name may be followed by a colon and the scopes that the
+/// token grants, separated by commas.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::exhaustive_structs, reason = "it has no settings")]
 pub struct NamedUsers;
@@ -21,7 +21,7 @@ impl Authorizer for NamedUsers {
         let token = user.map(|user| {
             let token = TokenInfo::verified().with_issuer("https://issuer");
             match user.split_once(':') {
-                Some((user, scope)) => token.with_subject(user).with_scopes([scope]),
+                Some((user, scopes)) => token.with_subject(user).with_scopes(scopes.split(',')),
                 None => token.with_subject(user),
             }
         });

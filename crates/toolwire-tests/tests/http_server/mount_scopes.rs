@@ -1,46 +1,17 @@
 //! The scopes of a mount: callers without them cannot use its entries.
 
-use bytes::Bytes;
-use http::StatusCode;
 use serde_json::{Value, json};
-use toolwire::transport::http::{AuthorizationError, Authorizer, HttpOptions};
+use toolwire::transport::http::HttpOptions;
 use toolwire::types::PromptArgument;
 use toolwire::{
-    BoxFuture, CompletionRequest, Mount, PromptHandler, RequestContext, ResourceHandler,
-    ResourceTemplateHandler, ScopeSet, Server, TokenInfo,
+    CompletionRequest, Mount, PromptHandler, RequestContext, ResourceHandler,
+    ResourceTemplateHandler, Server,
 };
 use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::named_users::NamedUsers;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::initialize_request;
 use toolwire_tests::peer::{call, legacy, modern, plain, server};
-
-/// An authorizer whose access tokens are lists of scopes, separated by commas.
-#[derive(Debug)]
-struct ScopesInToken;
-
-impl Authorizer for ScopesInToken {
-    fn authorize<'a>(
-        &'a self,
-        head: &'a http::request::Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        let field = head.headers.get("authorization");
-        let scopes = field.and_then(|field| field.to_str().ok()?.strip_prefix("Bearer "));
-        let token = scopes.map(|scopes| {
-            let token = TokenInfo::verified().with_subject("ann");
-            token.with_scopes(scopes.split(','))
-        });
-        let missing = || AuthorizationError::new(StatusCode::UNAUTHORIZED, "no token");
-        Box::pin(std::future::ready(token.ok_or_else(missing)))
-    }
-
-    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
-        AuthorizationError::new(StatusCode::FORBIDDEN, "not permitted")
-    }
-
-    fn document(&self, _: &str) -> Option<Bytes> {
-        None
-    }
-}
 
 fn entries() -> Server {
     let complete = |_: RequestContext, _: CompletionRequest| async { vec!["suggested"] };
@@ -77,7 +48,7 @@ fn requests(prefix: &str) -> Vec<Value> {
 }
 
 async fn status(endpoint: &Endpoint, scopes: &str, request: Request) -> u16 {
-    let request = request.with("Authorization", format!("Bearer {scopes}"));
+    let request = request.with("Authorization", format!("Bearer ann:{scopes}"));
     endpoint.request(&request).await.status()
 }
 
@@ -91,7 +62,7 @@ async fn caller_without_the_scope_of_a_mount_gets_403_for_its_entries() {
     );
     for (server, prefix) in [direct, nested] {
         let server = server.tool(plain("own", |_| async { "own" }));
-        let options = HttpOptions::new().with_authorizer(ScopesInToken);
+        let options = HttpOptions::new().with_authorizer(NamedUsers);
         let endpoint = Endpoint::serve_with(&server, options).await;
         let status = async |scopes: &str, message: &Value| {
             status(&endpoint, scopes, Request::modern(message)).await
@@ -112,11 +83,11 @@ async fn caller_without_the_scope_of_a_mount_gets_403_for_its_entries() {
 #[tokio::test]
 async fn session_without_the_scope_of_a_mount_gets_403_for_its_resources() {
     let mount = Mount::new("admin", entries()).with_scopes(["admin"]);
-    let options = HttpOptions::new().with_authorizer(ScopesInToken);
+    let options = HttpOptions::new().with_authorizer(NamedUsers);
     let endpoint = Endpoint::serve_with(&server().mount_with(mount), options).await;
     for (scopes, expected) in [("read", 403), ("admin", 200)] {
         let initialize =
-            initialize_request("2025-11-25").with("Authorization", format!("Bearer {scopes}"));
+            initialize_request("2025-11-25").with("Authorization", format!("Bearer ann:{scopes}"));
         let opened = endpoint.request(&initialize).await;
         let session = opened
             .header("mcp-session-id")

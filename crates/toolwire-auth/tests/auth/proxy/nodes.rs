@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolwire::store::StoreError;
-use toolwire::{BoxFuture, KeyRing, StateKey};
-use toolwire_auth::proxy::store::{MemoryProxyStore, NewProxyRecord, ProxyRecord, ProxyStore};
+use toolwire::store::contract::{Fault, Faulty};
+use toolwire::{KeyRing, StateKey};
+use toolwire_auth::proxy::store::{MemoryProxyStore, ProxyStore};
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 
 use super::browser::{location, sealed_request};
@@ -106,62 +106,16 @@ async fn token_of_one_resource_is_rejected_by_another() {
     assert_eq!(one.token(&client.refresh_form(refresh)).await.status(), 200);
 }
 
-/// A connection to a store over a network on which changes of grants arrive late.
-#[derive(Debug)]
-struct SlowConnection {
-    store: Arc<MemoryProxyStore>,
-    delay: Duration,
-}
-
-impl ProxyStore for SlowConnection {
-    fn put<'a>(
-        &'a self,
-        kind: ProxyRecord,
-        key: &'a [u8; 32],
-        record: NewProxyRecord,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.store.put(kind, key, record)
-    }
-
-    fn get<'a>(
-        &'a self,
-        kind: ProxyRecord,
-        key: &'a [u8; 32],
-    ) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
-        self.store.get(kind, key)
-    }
-
-    fn take<'a>(
-        &'a self,
-        kind: ProxyRecord,
-        key: &'a [u8; 32],
-    ) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
-        self.store.take(kind, key)
-    }
-
-    fn replace<'a>(
-        &'a self,
-        kind: ProxyRecord,
-        key: &'a [u8; 32],
-        expected: &'a str,
-        record: NewProxyRecord,
-    ) -> BoxFuture<'a, Result<bool, StoreError>> {
-        Box::pin(async move {
-            tokio::time::sleep(self.delay).await;
-            self.store.replace(kind, key, expected, record).await
-        })
-    }
-}
-
 #[tokio::test]
 async fn one_of_several_nodes_renews_a_provider_token() {
     let provider = Provider::start().await;
     let store = Arc::new(MemoryProxyStore::default());
+    // Changes of grants arrive late.
     let slow = |millis| {
-        Arc::new(SlowConnection {
-            store: Arc::clone(&store),
-            delay: Duration::from_millis(millis),
-        })
+        let connection = Faulty::new(Arc::clone(&store));
+        let delay = Fault::Slow(Duration::from_millis(millis));
+        connection.inject("replace", delay, usize::MAX);
+        Arc::new(connection)
     };
     let one = node(&provider, &slow(100), keys(1)).await;
     let two = node(&provider, &slow(130), keys(1)).await;

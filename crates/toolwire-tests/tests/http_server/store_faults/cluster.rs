@@ -9,7 +9,7 @@ use toolwire::store::contract::{Fault, Faulty};
 use toolwire::store::{MemoryBus, MemoryEventLog, MemoryMailboxes, MemorySessionStore};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire_tests::http::direct::{InProcessClient, in_session};
-use toolwire_tests::http::fixture::Fixture;
+use toolwire_tests::http::fixture::{Fixture, HandlerEvent};
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::{initialize_request, tool_call};
 use toolwire_tests::peer::{notification, result_response, text};
@@ -230,6 +230,14 @@ impl Cluster {
         let mut stream = Stream::new(response.into_body());
         assert_eq!(stream.next().await.as_deref(), Ok(""));
         stream
+    }
+
+    /// Calls a tool that waits, in a new session at the first node. Returns the session and the stream of the call.
+    pub(super) async fn start_waiting_call(&mut self) -> (String, Stream) {
+        let session = self.open_session().await;
+        let stream = self.start(&session, "wait").await;
+        self.nodes[0].fixture.expect(HandlerEvent::Started).await;
+        (session, stream)
     }
 
     /// Reads a stream to its end, and opens it again if it breaks. Returns the response, if there is one.

@@ -250,9 +250,7 @@ async fn cancelled_call_ends_at_the_other_node() {
     with_each_trouble(
         |_| None,
         async |mut cluster, seed| {
-            let session = cluster.open_session().await;
-            let stream = cluster.start(&session, "wait").await;
-            cluster.nodes[0].fixture.expect(HandlerEvent::Started).await;
+            let (session, stream) = cluster.start_waiting_call().await;
             cluster.begin(seed);
             cluster.strike().await;
             let cancelled = in_session(&session, &cancel(1));
@@ -276,9 +274,7 @@ async fn deleted_session_ends_at_the_other_node() {
     with_each_trouble(
         |_| None,
         async |mut cluster, seed| {
-            let session = cluster.open_session().await;
-            let stream = cluster.start(&session, "wait").await;
-            cluster.nodes[0].fixture.expect(HandlerEvent::Started).await;
+            let (session, stream) = cluster.start_waiting_call().await;
             cluster.begin(seed);
             cluster.strike().await;
             let delete = Request::delete(&session, VERSION);

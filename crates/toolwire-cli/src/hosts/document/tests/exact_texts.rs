@@ -93,18 +93,12 @@ extensions:
 
 #[test]
 fn vs_code_gets_inputs_for_variables() {
-    let before = r#"{
+    let start = r#"{
 	// mine
 	"servers": {
 		"other": {"command": "x"}, // last
-	}
-}
 "#;
-    let with_command = r#"{
-	// mine
-	"servers": {
-		"other": {"command": "x"}, // last
-		"notes": {
+    let notes = r#"		"notes": {
 			"type": "stdio",
 			"command": "/bin/notes",
 			"args": ["--stdio", "a \"b\""],
@@ -112,105 +106,64 @@ fn vs_code_gets_inputs_for_variables() {
 				"KEY": "${input:notes-KEY}",
 			},
 		},
-	},
-	"inputs": [
-		{
-			"type": "promptString",
-			"id": "notes-KEY",
-			"description": "KEY of the server notes",
-			"password": true
-		}
-	]
-}
 "#;
-    let with_address = r#"{
-	// mine
-	"servers": {
-		"other": {"command": "x"}, // last
-		"notes": {
-			"type": "stdio",
-			"command": "/bin/notes",
-			"args": ["--stdio", "a \"b\""],
-			"env": {
-				"KEY": "${input:notes-KEY}",
-			},
-		},
-		"remote": {
+    let remote = r#"		"remote": {
 			"type": "http",
 			"url": "https://a.test/mcp",
 			"headers": {
 				"Authorization": "Bearer ${input:remote-KEY}",
 			},
 		},
-	},
-	"inputs": [
-		{
-			"type": "promptString",
-			"id": "notes-KEY",
-			"description": "KEY of the server notes",
-			"password": true
-		},
-		{
-			"type": "promptString",
-			"id": "remote-KEY",
-			"description": "KEY of the server remote",
-			"password": true
-		}
-	]
-}
 "#;
-    check("vscode", before, with_command, with_address);
+    let input = |server: &str| {
+        format!(
+            r#"		{{
+			"type": "promptString",
+			"id": "{server}-KEY",
+			"description": "KEY of the server {server}",
+			"password": true
+		}}"#
+        )
+    };
+    let inputs =
+        |inputs: &[String]| format!("\t}},\n\t\"inputs\": [\n{}\n\t]\n}}\n", inputs.join(",\n"));
+    let (of_notes, of_remote) = (input("notes"), input("remote"));
+    check(
+        "vscode",
+        &format!("{start}\t}}\n}}\n"),
+        &format!("{start}{notes}{}", inputs(&[of_notes.clone()])),
+        &format!("{start}{notes}{remote}{}", inputs(&[of_notes, of_remote])),
+    );
 }
 
 #[test]
 fn opencode_gets_all_words_in_one_member() {
-    let before = r#"{
+    let start = r#"{
   "model": "x",
   "mcp": {
     "servers": {
-      "other": {"type": "local"}
-    }
-  }
-}
-"#;
-    let with_command = r#"{
-  "model": "x",
-  "mcp": {
-    "servers": {
-      "other": {"type": "local"},
+      "other": {"type": "local"}"#;
+    let notes = r#",
       "notes": {
         "type": "local",
         "command": ["/bin/notes", "--stdio", "a \"b\""],
         "environment": {
           "KEY": "{env:KEY}"
         }
-      }
-    }
-  }
-}
-"#;
-    let with_address = r#"{
-  "model": "x",
-  "mcp": {
-    "servers": {
-      "other": {"type": "local"},
-      "notes": {
-        "type": "local",
-        "command": ["/bin/notes", "--stdio", "a \"b\""],
-        "environment": {
-          "KEY": "{env:KEY}"
-        }
-      },
+      }"#;
+    let remote = r#",
       "remote": {
         "type": "remote",
         "url": "https://a.test/mcp",
         "headers": {
           "Authorization": "Bearer {env:KEY}"
         }
-      }
-    }
-  }
-}
-"#;
-    check("opencode", before, with_command, with_address);
+      }"#;
+    let end = "\n    }\n  }\n}\n";
+    check(
+        "opencode",
+        &format!("{start}{end}"),
+        &format!("{start}{notes}{end}"),
+        &format!("{start}{notes}{remote}{end}"),
+    );
 }
