@@ -1,6 +1,6 @@
 //! Middleware around the exchanges of a connection.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -370,6 +370,91 @@ async fn panic_of_a_middleware_fails_only_its_request() {
         peer.send(call("next", "fine", json!({}))).await;
         peer.expect(complete("next", text("fine"))).await;
     }
+}
+
+/// A middleware that is active only sometimes.
+#[derive(Clone, Default)]
+struct Sometimes {
+    is_active: Arc<AtomicBool>,
+    seen: Seen,
+}
+
+impl Middleware for Sometimes {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        self.seen.handle(request, next)
+    }
+
+    fn is_active(&self) -> bool {
+        self.is_active.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn requests_pass_middleware_only_if_one_is_active() {
+    let (outer, inner) = (Sometimes::default(), Sometimes::default());
+    let idle = || plain("idle", |_| async { "idle" });
+    let server = server()
+        .with_middleware(outer.clone())
+        .with_middleware(Arc::new(inner.clone()))
+        .tool(idle());
+    let mut peer = Peer::connect(&server);
+    let mut id = 0;
+    let mut check = async |is_active: [bool; 2], expected: &[&str]| {
+        id += 1;
+        for (middleware, is_active) in [&outer, &inner].into_iter().zip(is_active) {
+            middleware.is_active.store(is_active, Ordering::Relaxed);
+        }
+        peer.send(call(id, "idle", json!({}))).await;
+        peer.expect(complete(id, text("idle"))).await;
+        for middleware in [&outer, &inner] {
+            assert_eq!(middleware.seen.take(), expected, "{is_active:?}");
+        }
+    };
+    check([false, false], &[]).await;
+    check([false, true], &["tools/call"]).await;
+    check([true, false], &["tools/call"]).await;
+    check([false, false], &[]).await;
+}
+
+#[tokio::test]
+async fn middleware_of_a_mount_gets_requests_although_the_outer_one_is_inactive() {
+    let mounted = Seen::default();
+    let source = Server::new("inner", "1.0.0")
+        .with_middleware(mounted.clone())
+        .tool(plain("idle", |_| async { "idle" }));
+    let server = server()
+        .with_middleware(Sometimes::default())
+        .mount("inner", source);
+    let mut peer = Peer::connect(&server);
+    peer.send(call(1, "inner_idle", json!({}))).await;
+    peer.expect(complete(1, text("idle"))).await;
+    assert_eq!(mounted.take(), ["tools/call"]);
+}
+
+#[tokio::test]
+async fn middleware_whose_activity_panics_gets_the_request() {
+    struct Panics(Seen);
+    impl Middleware for Panics {
+        fn handle<'a>(
+            &'a self,
+            request: &'a mut Request,
+            next: Next<'a>,
+        ) -> BoxFuture<'a, Outcome> {
+            self.0.handle(request, next)
+        }
+
+        fn is_active(&self) -> bool {
+            panic!("expected")
+        }
+    }
+    let seen = Seen::default();
+    let server = server()
+        .with_middleware(Panics(seen.clone()))
+        .tool(plain("idle", |_| async { "idle" }));
+    let mut peer = Peer::connect(&server);
+    peer.send(call(1, "idle", json!({}))).await;
+    peer.expect(complete(1, text("idle"))).await;
+    assert_eq!(seen.take(), ["tools/call"]);
 }
 
 #[tokio::test]

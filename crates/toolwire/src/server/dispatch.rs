@@ -47,9 +47,12 @@ impl Server {
 
 #[cold]
 fn dispatch_through_middleware(exchange: Exchange) -> Dispatch {
-    match exchange.snapshot().middleware.clone() {
-        Some(chain) => chain.dispatch(exchange),
-        None => route(exchange),
+    let snapshot = exchange.snapshot();
+    match &snapshot.middleware {
+        Some(chain) if snapshot.has_mount_middleware || chain.is_active() => {
+            chain.clone().dispatch(exchange)
+        }
+        _ => route(exchange),
     }
 }
 

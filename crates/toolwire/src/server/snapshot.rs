@@ -82,6 +82,8 @@ pub(crate) struct Snapshot {
     pub(crate) options: ServerOptions,
     /// The middleware around every exchange. `None` without any.
     pub(crate) middleware: Option<Chain>,
+    /// Whether an entry of a mount has middleware of its own.
+    pub(crate) has_mount_middleware: bool,
     /// The rule for what a caller sees.
     pub(crate) visibility: Option<Visibility>,
     /// The policies of the server.
@@ -179,6 +181,7 @@ impl Snapshot {
                 seal,
             },
             middleware: None,
+            has_mount_middleware: false,
             visibility: None,
             policies: Vec::new(),
             is_filtered: false,

@@ -33,6 +33,12 @@ impl Chain {
         self.0.is_empty()
     }
 
+    /// Returns `true` if a middleware does something with requests. One that panics here counts as active.
+    pub(crate) fn is_active(&self) -> bool {
+        let is_active = || self.0.iter().any(|middleware| middleware.is_active());
+        catch_unwind(AssertUnwindSafe(is_active)).unwrap_or(true)
+    }
+
     /// Returns a chain with further middleware at its inner end.
     pub(crate) fn joined(outer: Option<&Self>, inner: &Self) -> Self {
         let outer = outer.map(|chain| &*chain.0).unwrap_or_default();

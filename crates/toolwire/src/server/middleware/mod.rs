@@ -80,6 +80,13 @@ pub trait Middleware: Send + Sync + 'static {
     /// Handles a request. Call [`Next::run`] to pass it on.
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome>;
 
+    /// Returns `false` while the middleware does nothing with requests. If no middleware of a server is active, and its mounts
+    /// have none, a request is served as by a server without middleware. Streams of changes still pass it. The method is
+    /// called for each request. Default: `true`.
+    fn is_active(&self) -> bool {
+        true
+    }
+
     /// Is called when this node has opened an HTTP session of a 2025 revision. `session` is its id, which is a credential.
     /// Default: nothing.
     fn session_opened(&self, _session: &str, _version: ProtocolVersion) {}
@@ -111,6 +118,10 @@ pub enum NotificationDrop {
 impl<M: Middleware + ?Sized> Middleware for Arc<M> {
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         M::handle(self, request, next)
+    }
+
+    fn is_active(&self) -> bool {
+        M::is_active(self)
     }
 
     fn session_opened(&self, session: &str, version: ProtocolVersion) {

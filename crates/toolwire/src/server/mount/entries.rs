@@ -133,6 +133,7 @@ impl Snapshot {
                 .any(|entry| entry.raw_entry().is_some());
         self.is_filtered = has_rules || self.visibility.is_some() || !self.policies.is_empty();
         self.has_several_sources = self.finds_several_sources();
+        self.has_mount_middleware = has_chains;
         if has_chains {
             self.middleware.get_or_insert_with(Chain::empty);
         }
