@@ -37,6 +37,14 @@ impl Middleware for Telemetry {
         }
     }
 
+    fn is_active(&self) -> bool {
+        match self.settings.mode {
+            TelemetryMode::SpansAndMetrics => !self.instruments.is_inactive(),
+            TelemetryMode::PropagationOnly => true,
+            TelemetryMode::Off => false,
+        }
+    }
+
     fn session_opened(&self, session: &str, version: ProtocolVersion) {
         self.http_session_opened(session, version);
     }

@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "deprecated features are tested, too")]
 
 mod access_log;
+mod activity;
 mod client_requests;
 mod connections;
 mod dropped_notifications;
