@@ -14,50 +14,91 @@ fn repository() -> String {
 }
 
 /// Creates the crate `weather` in a directory, with the crates of this repository.
-async fn create(directory: &Path, option: Option<&str>) -> String {
+async fn create(directory: &Path, options: &[&str]) -> String {
     let (shown, repository) = (directory.display().to_string(), repository());
     let mut words = vec!["new", "weather", "--dir", &shown];
     words.extend(["--toolwire-path", &repository]);
-    words.extend(option);
+    words.extend(options);
     run(&words).await.ok()
 }
 
-async fn succeeds(program: &str, words: &[&str], directory: &Path) {
+/// Runs a program that succeeds, and returns its output.
+async fn succeeds(program: &str, words: &[&str], directory: &Path) -> String {
     let mut command = Command::new(program);
     command
         .args(words)
         .current_dir(directory)
         .stdin(Stdio::null());
     command.env_remove("CARGO_TARGET_DIR").kill_on_drop(true);
-    let output = run_command(command).await;
-    assert_eq!(output.code, Some(0), "{program} {words:?}: {output:?}");
+    run_command(command).await.ok()
+}
+
+/// The options that select a template, and the package of the workspace with its program.
+const KINDS: [(&[&str], &str); 4] = [
+    (&[], "stdio"),
+    (&["--http"], "http"),
+    (&["--auth"], "auth"),
+    (&["--http", "--auth"], "auth"),
+];
+
+#[tokio::test]
+async fn new_crate_is_formatted_and_its_readme_has_an_entry_for_hosts() {
+    let scratch = TempDirectory::new("new");
+    for (position, (options, _)) in KINDS.into_iter().enumerate() {
+        let directory = scratch.0.join(position.to_string());
+        let printed = create(&directory, options).await;
+        assert!(printed.contains("cargo test"), "{printed}");
+        let words = ["--check", "--edition", "2024", "src/main.rs"];
+        succeeds("rustfmt", &words, &directory).await;
+        let readme = std::fs::read_to_string(directory.join("README.md")).expect("a file");
+        assert!(readme.contains("\"mcpServers\""), "{readme}");
+        let ignored = std::fs::read_to_string(directory.join(".gitignore"));
+        assert_eq!(ignored.expect("a file"), "/target\n");
+    }
+}
+
+/// Adds the versions of this repository, so that cargo needs no registry, and returns the dependencies that it resolves.
+async fn resolved(directory: &Path, options: &[&str]) -> String {
+    let lock = Path::new(&repository()).join("Cargo.lock");
+    std::fs::copy(lock, directory.join("Cargo.lock")).expect("a file");
+    let words = ["tree", "--offline", "--depth", "1", "--prefix", "none"];
+    let words = [&words[..], options].concat();
+    succeeds("cargo", &words, directory).await
 }
 
 #[tokio::test]
-async fn new_crate_is_formatted_and_cargo_accepts_it() {
-    let scratch = TempDirectory::new("new");
-    for option in [None, Some("--http"), Some("--auth")] {
-        let directory = scratch
-            .0
-            .join(format!("weather{}", option.unwrap_or_default()));
-        let printed = create(&directory, option).await;
-        assert!(printed.contains("cargo test"), "{printed}");
-        succeeds(
-            "rustfmt",
-            &["--check", "--edition", "2024", "src/main.rs"],
-            &directory,
-        )
-        .await;
-        let words = [
-            "metadata",
-            "--no-deps",
-            "--offline",
-            "--format-version",
-            "1",
-        ];
-        succeeds("cargo", &words, &directory).await;
-        let readme = std::fs::read_to_string(directory.join("README.md"));
-        assert!(readme.is_ok_and(|text| text.contains("\"mcpServers\"")));
+async fn dependencies_of_a_new_crate_resolve_without_the_network() {
+    let scratch = TempDirectory::new("new-resolved");
+    let crates = Path::new(&repository()).join("crates");
+    let crates = crates.canonicalize().expect("a directory");
+    for (position, (options, kind)) in KINDS.into_iter().enumerate() {
+        let directory = scratch.0.join(position.to_string());
+        create(&directory, options).await;
+        let from_path = resolved(&directory, &[]).await;
+        // A released version: until there is one, this repository replaces the registry.
+        let released = scratch.0.join(format!("{position}-released"));
+        let shown = released.display().to_string();
+        let words = [&["new", "weather", "--dir", &shown], options].concat();
+        run(&words).await.ok();
+        let mut patches = Vec::new();
+        for name in ["toolwire", "toolwire-auth"] {
+            let path = crates.join(name);
+            let patch = format!(
+                "patch.crates-io.{name}.path={:?}",
+                path.display().to_string()
+            );
+            patches.extend(["--config".to_owned(), patch]);
+        }
+        let patches: Vec<&str> = patches.iter().map(String::as_str).collect();
+        let from_version = resolved(&released, &patches).await;
+        for tree in [from_path, from_version] {
+            let has = |name: &str| {
+                tree.lines()
+                    .any(|line| line.starts_with(&format!("{name} v")))
+            };
+            assert!(has("weather") && has("toolwire") && has("tokio"), "{tree}");
+            assert_eq!(has("toolwire-auth"), kind == "auth", "{tree}");
+        }
     }
 }
 
@@ -84,13 +125,9 @@ fn built_parts(manifest: &Path) -> Table {
 #[tokio::test]
 async fn packages_of_the_workspace_are_those_that_are_created() {
     let scratch = TempDirectory::new("new-built");
-    for (option, kind) in [
-        (None, "stdio"),
-        (Some("--http"), "http"),
-        (Some("--auth"), "auth"),
-    ] {
-        let directory = scratch.0.join(kind);
-        create(&directory, option).await;
+    for (position, (options, kind)) in KINDS.into_iter().enumerate() {
+        let directory = scratch.0.join(position.to_string());
+        create(&directory, options).await;
         let package = Path::new(&repository()).join("examples/new").join(kind);
         let manifest = package.join("Cargo.toml");
         assert_eq!(
