@@ -41,7 +41,7 @@ pub(crate) fn new(arguments: &New, screen: &Screen) -> Result<Exit, Failure> {
     let shown = shown_path(&directory);
     let entered = in_shell(&directory.display().to_string());
     screen.print(&format!(
-        "created {shown}\n\nnext:\n    cd {entered}\n    cargo test\n    cargo build --release\n"
+        "created {shown}\n\nnext:\n    cd {entered}\n    cargo test\n    toolwire dev\n"
     ))?;
     Ok(Exit::Success)
 }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn name_and_dependencies_are_filled_in() {
-        for (http, auth) in [(false, false), (true, false), (false, true)] {
+        for (http, auth) in [(false, false), (true, false), (false, true), (true, true)] {
             for git in [None, Some("https://example.com/toolwire".to_owned())] {
                 let arguments = New {
                     http,
