@@ -45,14 +45,11 @@ impl CargoPackage {
             .output()
             .await
             .map_err(|error| {
-                Failure::usage(format!("cargo cannot be run: {error}"))
-                    .with_advice("install Rust, or give a command or an address")
+                Failure::usage(format!("cargo cannot be run: {error}")).with_advice("install Rust")
             })?;
         if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(Failure::usage("there is no crate in this directory")
-                .with_advice("change to the directory of a crate")
-                .with_details(text));
+            let text = String::from_utf8_lossy(&output.stderr);
+            return Err(unreadable(text.trim()));
         }
         let metadata: Value = serde_json::from_slice(&output.stdout)
             .map_err(|error| Failure::usage(format!("the output of cargo is invalid: {error}")))?;
@@ -107,11 +104,11 @@ impl CargoPackage {
         })
     }
 
-    /// Returns the path of the release binary.
+    /// Returns the path of the release binary. `remedy` is what the user can do without it.
     ///
     /// # Errors
     /// Returns an error if the package has none or several, or if it is not built.
-    pub(crate) fn release_binary(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn release_binary(&self, remedy: &str) -> Result<PathBuf, Failure> {
         let [binary] = self.binaries.as_slice() else {
             let message = match self.binaries.as_slice() {
                 [] => format!("the crate {} has no binary", self.name),
@@ -121,16 +118,29 @@ impl CargoPackage {
                     several.join(", ")
                 ),
             };
-            return Err(Failure::usage(message).with_advice("name the program that is the server"));
+            return Err(Failure::usage(message).with_advice(remedy));
         };
         let file = format!("{binary}{}", std::env::consts::EXE_SUFFIX);
         let path = self.target_directory.join("release").join(file);
         if !path.is_file() {
             return Err(Failure::usage(format!("{} does not exist", path.display()))
-                .with_advice("build it with: cargo build --release"));
+                .with_advice(format!("build it with: cargo build --release; or {remedy}")));
         }
         Ok(path)
     }
+}
+
+/// Returns the failure of `cargo metadata`. `text` is what it has written to standard error.
+fn unreadable(text: &str) -> Failure {
+    let is_missing = text.contains("could not find `Cargo.toml`");
+    let failure = if is_missing {
+        Failure::usage("there is no crate in this directory")
+            .with_advice("change to the directory of a crate")
+    } else {
+        Failure::usage("cargo cannot read the crate of this directory")
+            .with_advice("correct what cargo reports")
+    };
+    failure.with_details(text)
 }
 
 #[cfg(test)]
@@ -188,14 +198,33 @@ mod tests {
 
     #[test]
     fn missing_binary_is_named_with_a_remedy() {
-        fn check(directory: &str, part: &str) {
+        fn check(directory: &str, part: &str, remedy: &str) {
             let package = at(directory).unwrap_or_else(|failure| panic!("{}", failure.text()));
-            let text = package.release_binary().map_err(|failure| failure.text());
-            let text = text.expect_err("the binary does not exist");
+            let failed = package.release_binary("name it").map(drop);
+            let text = failed.expect_err("the binary does not exist").text();
             assert!(text.contains(part), "{text}");
+            assert!(text.contains(remedy), "{text}");
         }
-        check("/projects", "several binaries: a, b");
-        check("/projects/crates/library", "has no binary");
-        check("/projects/crates/notes", "cargo build --release");
+        check("/projects", "several binaries: a, b", "try: name it");
+        check("/projects/crates/library", "has no binary", "try: name it");
+        check(
+            "/projects/crates/notes",
+            "does not exist",
+            "cargo build --release",
+        );
+    }
+
+    #[test]
+    fn invalid_crate_is_told_apart_from_a_missing_one() {
+        fn check(output: &str, message: &str) {
+            let text = unreadable(output).text();
+            assert!(text.contains(message) && text.contains(output), "{text}");
+        }
+        let missing = "error: could not find `Cargo.toml` in `/tmp` or any parent directory";
+        check(missing, "there is no crate in this directory");
+        check(
+            "error: invalid key",
+            "cannot read the crate of this directory",
+        );
     }
 }

@@ -36,7 +36,7 @@ pub(crate) async fn bundle(
     let settings = ServerSettings::parse(&package.settings)?;
     let binary = match &arguments.binary {
         Some(binary) => binary.clone(),
-        None => package.release_binary()?,
+        None => package.release_binary("name the program with --binary FILE")?,
     };
     let program = read_program(&binary)?;
     let summary = summary(&binary, &settings, screen).await?;

@@ -9,6 +9,10 @@ use crate::hosts::{InstalledServer, Variable, name_of};
 use crate::install_arguments::Install;
 use crate::target::{ChildProcess, Endpoint, Target, is_address};
 
+/// What to install instead of the program of a crate.
+const COMMAND_ADVICE: &str =
+    "give the command that starts the server: toolwire install --host HOST -- COMMAND";
+
 /// A server with the name that it gets by default.
 #[derive(Debug)]
 pub(super) struct InstallSource {
@@ -60,8 +64,8 @@ impl InstallSource {
                 );
             }
             ([], []) => {
-                let current = CargoPackage::current().await?;
-                let binary = current.release_binary()?;
+                let current = CargoPackage::current().await.map_err(with_alternatives)?;
+                let binary = current.release_binary(COMMAND_ADVICE)?;
                 package = Some(current.name);
                 vec![binary.into_os_string()]
             }
@@ -83,6 +87,13 @@ impl InstallSource {
         let name = self.package.clone();
         name.unwrap_or_else(|| name_of(&self.server))
     }
+}
+
+/// Adds what can be installed instead of a crate.
+fn with_alternatives(failure: Failure) -> Failure {
+    let remedy = failure.advice().unwrap_or_default();
+    let advice = format!("give an address, or a command after --; or {remedy}");
+    failure.with_advice(advice)
 }
 
 /// Returns a server as a host starts it.

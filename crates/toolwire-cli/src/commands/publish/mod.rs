@@ -34,9 +34,7 @@ pub(crate) async fn publish(arguments: &Publish, screen: &Arc<Screen>) -> Result
     let started = if arguments.no_start {
         None
     } else {
-        let binary = package.release_binary().map_err(|failure| {
-            failure.with_advice("build it with: cargo build --release, or skip it with --no-start")
-        })?;
+        let binary = package.release_binary("do not start the server: --no-start")?;
         Some(summary(&binary, &settings, screen).await?)
     };
     let description = describe(arguments, &name, &package, &settings, started.as_ref())?;

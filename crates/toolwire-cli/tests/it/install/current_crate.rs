@@ -53,3 +53,16 @@ async fn crate_that_is_not_built_is_not_installed() {
     assert!(failed.contains("cargo build --release"), "{failed}");
     assert!(!computer.file("home/.cursor").exists());
 }
+
+#[tokio::test]
+async fn directory_without_a_crate_gets_the_alternatives() {
+    let computer = Computer::new("install-nothing");
+    let command = computer.command(&["install", "--host", "cursor"]);
+    let failed = run_command(command).await.failed(2);
+    for part in [
+        "there is no crate in this directory",
+        "give an address, or a command after --",
+    ] {
+        assert!(failed.contains(part), "{failed}");
+    }
+}
