@@ -58,6 +58,7 @@ impl<'a> Document<'a> {
     /// Returns an error if the text cannot be parsed, or if an edit would change more than the entry.
     pub(crate) fn with(&self, new: &NewEntry) -> Result<String, String> {
         let path = self.host.path;
+        self.check_version()?;
         let (mark, text) = self.without_mark();
         let edited = match self.host.format {
             Format::Json => json_text::insert(text, path, &new.name, &new.entry, &new.inputs)?,
@@ -75,6 +76,25 @@ impl<'a> Document<'a> {
         expected.insert(new.name.clone(), new.entry.clone());
         self.check_edit(&edited, expected)?;
         Ok(edited)
+    }
+
+    /// Checks that the file has no entry in the form of an older version of the host, which cannot read the new form.
+    fn check_version(&self) -> Result<(), String> {
+        let [outer, inner] = self.host.path else {
+            return Ok(());
+        };
+        let document = self.parse()?;
+        let members = document[outer].as_object().into_iter().flatten();
+        let is_server = |entry: &Value| matches!(entry["type"].as_str(), Some("local" | "remote"));
+        let mut older = members.filter(|(name, entry)| name != inner && is_server(entry));
+        match older.next() {
+            Some((name, _)) => Err(format!(
+                "`{outer}` has the server {name:?} in the form of {} 1, which cannot read the form of version 2; \
+                 version 2 expects its servers in `{outer}.{inner}`",
+                self.host.name
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Returns how an entry is removed. `backup` is the text before the first edit, or `None` if there was no file.

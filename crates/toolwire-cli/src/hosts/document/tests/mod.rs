@@ -213,6 +213,12 @@ fn document_that_cannot_be_parsed_is_rejected_with_its_place() {
     check("cursor", "[]", "not an object");
     check("cursor", "{\"mcpServers\": []}", "not an object");
     check("opencode", "{\"mcp\": 1}", "`mcp` is not an object");
+    let older = "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"hunter2\"]}}}";
+    check(
+        "opencode",
+        older,
+        "`mcp` has the server \"a\" in the form of opencode 1",
+    );
     check("codex", "[a]\nb = hunter2\n", "line 2, column 5");
     check("goose", "a: 1\n\tb: hunter2\n", "found a tab at line 1");
     check("goose", "extensions: &a {}\nb: hunter2\n", "anchor");
