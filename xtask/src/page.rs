@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::peers::{Toolchain, install_node_packages};
 use crate::steps::{Outcome, run};
+use crate::suite::target_directory;
 
 /// Installs the packages, checks the types, and writes the build into the crate of the command.
 pub(crate) fn build(root: &Path) -> Outcome {
@@ -45,7 +46,7 @@ pub(crate) fn measure_times(root: &Path) -> Outcome {
         "toolwire-cli",
     ]))?;
     let name = format!("toolwire{}", std::env::consts::EXE_SUFFIX);
-    let program = root.join("target/release").join(name);
+    let program = target_directory()?.join("release").join(name);
     run(node(root, &["tests/times.mjs"]).env("TOOLWIRE", program))
 }
 
