@@ -11,7 +11,7 @@ use toolwire_tests::peer::legacy;
 
 use crate::fleet::executions::{self, Executions};
 use crate::fleet::ledger::Failure;
-use crate::fleet::node_client::{NodeClient, expect_equal, in_session, text_of};
+use crate::fleet::node_client::{NodeClient, expect_equal, in_session, is_response, text_of};
 
 /// A client of toolwire behind the balancer.
 #[derive(Debug)]
@@ -111,6 +111,9 @@ impl LongSession {
             let log = in_session(id, &tool_call(1, "log", arguments));
             let node = self.client.next_node();
             let messages = self.client.messages_of(&node, &log).await?;
+            if !messages.iter().any(is_response) {
+                return Err(Failure::Unavailable("no response".to_owned()));
+            }
             let logged = |message: &Value| message["method"] == "notifications/message";
             expect_equal(messages.iter().any(logged), is_sent)?;
         }
