@@ -1,15 +1,15 @@
 //! A conversation of a client with a server, through a relay.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::process::Command;
 
 use crate::process::{Demo, Era};
+use crate::proxy_kills::input_request::InputRequest;
 use crate::proxy_kills::servers::Servers;
-use crate::proxy_kills::{Pair, Phase};
+use crate::proxy_kills::{Pair, Phase, assert_is_unreachable, expect_sum, subscribe};
 
 /// A conversation that has reached a phase.
 pub(super) struct Conversation {
@@ -61,41 +61,15 @@ impl Conversation {
                 self.open_call = self.accept().await;
                 self.servers.expect_message(r#""confirmed""#).await;
             }
-            Phase::Listening => self.listen().await,
+            Phase::Listening => subscribe(client).await,
         }
     }
 
     /// Starts a call that requests input.
     async fn request_input(&mut self) {
-        let client = &mut self.client;
-        let arguments = json!({"question": "Go?"});
-        if client.era() == Era::Modern {
-            let required = client.call("approve", arguments.clone()).await;
-            self.input_request = Some(InputRequest::of_result(arguments, &required));
-            return;
-        }
-        let call = client.start_call("approve", arguments).await;
-        let is_request = |message: &Value| message["method"] == "elicitation/create";
-        let id = client.next_unsolicited(is_request).await["id"].take();
-        self.open_call = Some(call);
-        self.input_request = Some(InputRequest::Request { call, id });
-    }
-
-    async fn listen(&mut self) {
-        let client = &mut self.client;
-        if client.era() == Era::Modern {
-            let filter = json!({"notifications": {"toolsListChanged": true}});
-            client.request("subscriptions/listen", filter).await;
-            let method = "notifications/subscriptions/acknowledged";
-            let is_acknowledgement = |message: &Value| message["method"] == method;
-            client.next_unsolicited(is_acknowledgement).await;
-            return;
-        }
-        let listed = client.ask("resources/list", json!({})).await;
-        let uri = &listed["result"]["resources"][0]["uri"];
-        let params = json!({"uri": uri});
-        let subscribed = client.ask("resources/subscribe", params).await;
-        assert!(subscribed.get("result").is_some(), "{subscribed}");
+        let input = InputRequest::start(&mut self.client).await;
+        self.open_call = input.open_call();
+        self.input_request = Some(input);
     }
 
     /// Responds to the input request. Returns the call that continues.
@@ -117,17 +91,7 @@ impl Conversation {
         } else {
             self.expect_failed_call(case).await;
         }
-        // Requests fail until the relay has noticed the loss, and during the pause after it.
-        let add = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
-        while let Some(error) = self
-            .client
-            .ask("tools/call", add.clone())
-            .await
-            .get("error")
-        {
-            assert_is_unreachable(error, case);
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        expect_sum(&mut self.client, case).await;
     }
 
     /// Waits until the open call has failed because its server is lost.
@@ -148,49 +112,4 @@ impl Conversation {
         assert!(self.servers.calls() <= 1, "{case}");
         assert!(self.servers.calls() >= expected, "{case}");
     }
-}
-
-fn assert_is_unreachable(error: &Value, case: &str) {
-    let reason = &error["data"]["reason"];
-    assert_eq!(reason, "upstream_unreachable", "{case}: {error}");
-}
-
-/// An input request that the client has received.
-enum InputRequest {
-    /// A request of the server during a call.
-    Request { call: i64, id: Value },
-    /// The parameters of the call that continues one with the result `input_required`.
-    Result { params: Value },
-}
-
-impl InputRequest {
-    fn of_result(arguments: Value, required: &Value) -> Self {
-        assert_eq!(required["resultType"], "input_required", "{required}");
-        let requests = required["inputRequests"].as_object();
-        let keys = requests.expect("it asks for input").keys();
-        let responses: Map<_, _> = keys.map(|key| (key.clone(), accepted())).collect();
-        let params = json!({
-            "name": "approve",
-            "arguments": arguments,
-            "inputResponses": responses,
-            "requestState": required["requestState"],
-        });
-        Self::Result { params }
-    }
-
-    /// Sends the response of the user. Returns the call that continues.
-    async fn accept(self, client: &mut Demo) -> i64 {
-        match self {
-            Self::Request { call, id } => {
-                let response = json!({"jsonrpc": "2.0", "id": id, "result": accepted()});
-                client.send(&response).await;
-                call
-            }
-            Self::Result { params } => client.request("tools/call", params).await,
-        }
-    }
-}
-
-fn accepted() -> Value {
-    json!({"action": "accept", "content": {"confirmed": true}})
 }

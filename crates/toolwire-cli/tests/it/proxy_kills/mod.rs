@@ -3,6 +3,7 @@
 
 mod conversation;
 mod http_server;
+mod input_request;
 mod over_http;
 mod over_stdio;
 mod restart;
@@ -12,9 +13,10 @@ use std::future::Future;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::process::Era;
+use crate::process::{Demo, Era};
 
 /// How far the conversation has come.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,11 +68,11 @@ async fn run_all<T: Future<Output = ()> + Send + 'static>(conversations: impl It
     }
 }
 
-fn kill(process: u32) {
+pub(crate) fn kill(process: u32) {
     signal(process, Signal::KILL);
 }
 
-fn signal(process: u32, signal: Signal) {
+pub(crate) fn signal(process: u32, signal: Signal) {
     let id = Pid::from_raw(process.cast_signed());
     kill_process(id.expect("a process id is not zero"), signal).expect("the process runs");
 }
@@ -80,4 +82,40 @@ async fn poll(is_met: impl Fn() -> bool) {
     while !is_met() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// Subscribes to changes, and waits until the server has accepted it.
+async fn subscribe(client: &mut Demo) {
+    if client.era() == Era::Modern {
+        let filter = json!({"notifications": {"toolsListChanged": true}});
+        client.request("subscriptions/listen", filter).await;
+        let method = "notifications/subscriptions/acknowledged";
+        let is_acknowledgement = |message: &Value| message["method"] == method;
+        client.next_unsolicited(is_acknowledgement).await;
+        return;
+    }
+    let listed = client.ask("resources/list", json!({})).await;
+    let uri = &listed["result"]["resources"][0]["uri"];
+    let params = json!({"uri": uri});
+    let subscribed = client.ask("resources/subscribe", params).await;
+    assert!(subscribed.get("result").is_some(), "{subscribed}");
+}
+
+/// Calls a tool until the call succeeds. Calls fail until the relay has noticed the loss of its server, and during the pause
+/// after it.
+async fn expect_sum(client: &mut Demo, case: &str) {
+    let add = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+    loop {
+        let response = client.ask("tools/call", add.clone()).await;
+        let Some(error) = response.get("error") else {
+            return;
+        };
+        assert_is_unreachable(error, case);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn assert_is_unreachable(error: &Value, case: &str) {
+    let reason = &error["data"]["reason"];
+    assert_eq!(reason, "upstream_unreachable", "{case}: {error}");
 }
