@@ -120,6 +120,13 @@ impl HttpDemo {
         rustix::process::kill_process(process, signal).expect("the process still runs");
     }
 
+    /// Waits for the exit, and returns its code.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn exit_code(mut self) -> Option<i32> {
+        let status = within(self.child.wait()).await.expect("the process exits");
+        status.code()
+    }
+
     /// Waits for a clean exit.
     pub(crate) async fn exits_successfully(mut self) {
         let status = within(self.child.wait()).await.expect("the process exits");

@@ -27,6 +27,8 @@ mod nodes;
 mod process;
 mod proxy;
 #[cfg(target_os = "linux")]
+mod proxy_exit;
+#[cfg(target_os = "linux")]
 mod proxy_kills;
 #[cfg(target_os = "linux")]
 mod proxy_soak;
