@@ -1,8 +1,8 @@
 //! A small server whose instructions are counted by the test of this package.
 //!
 //! `counted http` and `counted stdio` serve. `counted handle N` processes the message of its standard input N times in
-//! process, and `counted handle-behind M N` does so behind M middleware that do nothing. `counted reference N` reads and
-//! writes it N times with serde_json.
+//! process, and `counted handle-behind M N` does so behind M middleware that do nothing. `counted handle-behind-inactive N`
+//! does so behind a middleware that is not active. `counted reference N` reads and writes it N times with serde_json.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -26,6 +26,19 @@ impl Middleware for PassOn {
     }
 }
 
+/// A middleware that says that it does nothing, as the telemetry without a provider does.
+struct Inactive;
+
+impl Middleware for Inactive {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        PassOn.handle(request, next)
+    }
+
+    fn is_active(&self) -> bool {
+        false
+    }
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -44,6 +57,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let server = layers.fold(server, |server, _: usize| server.with_middleware(PassOn));
             handle(&server, times.parse()?).await
         }
+        ["handle-behind-inactive", times] => {
+            handle(&server.with_middleware(Inactive), times.parse()?).await
+        }
         ["reference", times] => {
             let message = std::io::read_to_string(std::io::stdin())?;
             for _ in 0..times.parse()? {
@@ -52,7 +68,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
             Ok(())
         }
-        _ => Err("usage: counted http | stdio | handle N | handle-behind M N | reference N".into()),
+        _ => Err("usage: counted http | stdio | handle N | handle-behind M N | handle-behind-inactive N | reference N".into()),
     }
 }
 
