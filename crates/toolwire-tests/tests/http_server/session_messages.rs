@@ -69,6 +69,32 @@ async fn handler_of_a_notification_asks_on_the_get_stream() {
 }
 
 #[tokio::test]
+async fn end_of_a_session_drops_its_notifications() {
+    let (sender, mut started) = mpsc::unbounded_channel();
+    let server =
+        server().on_notification("com.example/wait", move |_: ConnectedClient, _: Value| {
+            sender.send(()).unwrap();
+            std::future::pending::<()>()
+        });
+    let endpoint = Endpoint::serve(&server).await;
+    let session = Session::open(&endpoint, "2025-11-25").await;
+    // The second one waits for the first one.
+    for _ in 0..2 {
+        let wait = notification("com.example/wait", json!({}));
+        session.send(wait).await;
+    }
+    within(started.recv()).await.unwrap();
+    assert_eq!(endpoint.service.load().requests, 2);
+    assert_eq!(session.end().await.status(), 204);
+    within(async {
+        while endpoint.service.load().requests > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn connected_clients_are_those_with_a_get_stream() {
     let server = server();
     let endpoint = Endpoint::serve(&server).await;

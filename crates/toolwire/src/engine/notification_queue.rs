@@ -38,7 +38,8 @@ struct QueuedHandler {
 impl NotificationQueue {
     /// Adds the work of a handler for a notification of this size.
     ///
-    /// Returns the task that runs the queue, unless it is running already. The caller has to spawn it.
+    /// Returns the task that runs the queue, unless it is running already. The caller has to spawn it. If the task is
+    /// dropped before its end, all handlers that wait are dropped, too.
     ///
     /// # Errors
     /// Returns an error, and drops the notification, if the queue is full.
@@ -59,7 +60,12 @@ impl NotificationQueue {
             return Ok(None);
         }
         state.is_running = true;
-        Ok(Some(Box::pin(run(self.clone()))))
+        drop(state);
+        let running = RunningQueue {
+            queue: self.clone(),
+            has_ended: false,
+        };
+        Ok(Some(Box::pin(running.run())))
     }
 
     /// Returns the next handler. Without a next handler, the queue is no longer running.
@@ -75,12 +81,34 @@ impl NotificationQueue {
     }
 }
 
-async fn run(queue: NotificationQueue) {
-    while let Some(QueuedHandler { bytes, work }) = queue.next() {
-        if CatchPanic::new(work).await.is_err() {
-            tracing::error!("the handler of a notification panicked");
+/// The queue while its task runs.
+struct RunningQueue {
+    queue: NotificationQueue,
+    has_ended: bool,
+}
+
+impl RunningQueue {
+    async fn run(mut self) {
+        while let Some(QueuedHandler { bytes, work }) = self.queue.next() {
+            if CatchPanic::new(work).await.is_err() {
+                tracing::error!("the handler of a notification panicked");
+            }
+            self.queue.lock().bytes -= bytes;
         }
-        queue.lock().bytes -= bytes;
+        self.has_ended = true;
+    }
+}
+
+impl Drop for RunningQueue {
+    /// Drops the handlers that wait, because nothing runs them any more. They may refer to the session that has this queue,
+    /// and would keep it in memory.
+    fn drop(&mut self) {
+        if self.has_ended {
+            return;
+        }
+        let abandoned = std::mem::take(&mut *self.queue.lock());
+        // Dropped after the lock is released, because a handler may refer to the queue.
+        drop(abandoned);
     }
 }
 
@@ -135,6 +163,31 @@ mod tests {
         assert_eq!(*order.lock().unwrap(), [0, 2]);
         start(&queue, 1, handler(3)).await;
         assert_eq!(*order.lock().unwrap(), [0, 2, 3]);
+    }
+
+    #[tokio::test]
+    async fn dropped_task_drops_the_handlers_that_wait() {
+        // A task that was not polled, and one that runs its first handler.
+        for polls in [0, 1] {
+            let queue = NotificationQueue::default();
+            let counter = Arc::default();
+            let task = start(&queue, 1, count(&counter));
+            assert!(matches!(queue.push(1, count(&counter)), Ok(None)));
+            assert_eq!(Arc::strong_count(&counter), 3);
+            let mut task = Some(task);
+            std::future::poll_fn(|cx| {
+                for _ in 0..polls {
+                    let task = task.as_mut().expect("it was not dropped");
+                    assert!(task.as_mut().poll(cx).is_pending());
+                }
+                task = None;
+                std::task::Poll::Ready(())
+            })
+            .await;
+            assert_eq!(Arc::strong_count(&counter), 1, "after {polls} polls");
+            start(&queue, MAX_WAITING_BYTES, count(&counter)).await;
+            assert_eq!(counter.load(Ordering::Relaxed), 1);
+        }
     }
 
     #[tokio::test]
