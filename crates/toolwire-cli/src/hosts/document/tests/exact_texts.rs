@@ -127,12 +127,12 @@ fn vs_code_gets_inputs_for_variables() {
     };
     let inputs =
         |inputs: &[String]| format!("\t}},\n\t\"inputs\": [\n{}\n\t]\n}}\n", inputs.join(",\n"));
-    let (of_notes, of_remote) = (input("notes"), input("remote"));
+    let both = [input("notes"), input("remote")];
     check(
         "vscode",
         &format!("{start}\t}}\n}}\n"),
-        &format!("{start}{notes}{}", inputs(&[of_notes.clone()])),
-        &format!("{start}{notes}{remote}{}", inputs(&[of_notes, of_remote])),
+        &format!("{start}{notes}{}", inputs(&both[..1])),
+        &format!("{start}{notes}{remote}{}", inputs(&both)),
     );
 }
 
