@@ -31,7 +31,7 @@ enum Benchmark {
     HttpClients(HttpClientsArguments),
     /// Create many tasks that wait for input, poll them, and compare a poll with a small call
     Tasks(TasksArguments),
-    /// Compare `toolwire proxy` with nginx, and with a relay that decodes every message
+    /// Compare `toolwire proxy` with nginx and with a relay that decodes every message, and measure `toolwire gateway`
     Proxy(ProxyArguments),
     /// Measure three nodes that share a Redis or Valkey
     #[cfg(unix)]
@@ -181,6 +181,9 @@ struct TasksArguments {
 
 #[derive(Debug, Args)]
 struct ProxyArguments {
+    /// Run only cases whose name contains this; may be repeated
+    #[arg(long, value_name = "NAME")]
+    case: Vec<String>,
     /// The number of rounds
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -350,6 +353,7 @@ fn run_proxy(arguments: &ProxyArguments) -> Result<Vec<String>, Box<dyn Error>> 
     let programs = generator.parent().unwrap_or(&generator).to_owned();
     let mut options = proxies::Options::new(programs, Some(arguments.nginx.clone()));
     options.rounds = arguments.rounds;
+    options.cases.clone_from(&arguments.case);
     if arguments.quick {
         options.rounds = options.rounds.min(3);
         options.share = 5;

@@ -13,7 +13,7 @@ mod contestant;
 mod counted;
 mod goals;
 pub(crate) mod http;
-mod idle;
+pub(crate) mod idle;
 mod report;
 pub(crate) mod sample;
 mod size;

@@ -180,6 +180,7 @@ fn medians(samples: &[Sample]) -> Sample {
         growth_bytes: of(|sample| sample.growth_bytes),
         bytes_each: of(|sample| sample.bytes_each),
         first_answer_ms: of(|sample| sample.first_answer_ms),
+        first_read_ms: of(|sample| sample.first_read_ms),
         instructions: of(|sample| sample.instructions),
         allocations: of(|sample| sample.allocations),
     }

@@ -22,6 +22,8 @@ pub struct Sample {
     pub bytes_each: Option<f64>,
     /// The time from the start of the process to its first response, in milliseconds.
     pub first_answer_ms: Option<f64>,
+    /// The time from the start of the process until it has read the first byte of its standard input, in milliseconds.
+    pub first_read_ms: Option<f64>,
     /// Instructions in user space per request.
     pub instructions: Option<f64>,
     /// Allocations per request.
