@@ -27,6 +27,7 @@ use crate::transport::http::response::event_stream::EventStream;
 use crate::transport::http::response::stall_monitor::StallMonitor;
 use crate::transport::http::response::stream_source::StreamSource;
 use crate::transport::http::response::{self, HttpResponse};
+use crate::transport::http::session::active::loading::LoadingGuard;
 use crate::transport::http::session::active::{ActiveSession, ActiveSessions};
 use crate::transport::http::session::expiry::SessionExpiry;
 use crate::transport::http::session::key::SessionKey;
@@ -102,7 +103,7 @@ impl HttpEndpoint {
         principal: &Principal,
     ) -> Result<Option<Arc<ActiveSession>>, StoreError> {
         let idle = self.options.limits.effective_session_idle();
-        let active = self.active_session(id, principal);
+        let (active, _loading) = self.active_or_loading(id, principal);
         let known = active.as_ref().map(|active| active.revision());
         let loaded = self.stores.load_session(id, principal, idle, known).await?;
         Ok(self.enter(id, principal, loaded, active))
@@ -117,15 +118,24 @@ impl HttpEndpoint {
         principal: &Principal,
     ) -> Result<Option<Arc<ActiveSession>>, StoreError> {
         let idle = self.options.limits.effective_session_idle();
-        let active = self.active_session(id, principal);
-        let loading = self.stores.load_initialized_session(id, principal, idle);
-        let loaded = loading.await?;
+        let (active, _loading) = self.active_or_loading(id, principal);
+        let loaded = self.stores.load_initialized_session(id, principal, idle);
+        let loaded = loaded.await?;
         Ok(self.enter(id, principal, loaded, active))
     }
 
-    fn active_session(&self, id: &str, principal: &Principal) -> Option<Arc<ActiveSession>> {
+    /// Returns the active session that a request is about to load again, or the guard of a request that loads it anew. Only
+    /// a bus has signals that the guard is for.
+    fn active_or_loading<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &Principal,
+    ) -> (Option<Arc<ActiveSession>>, Option<LoadingGuard<'a>>) {
         let active = self.active_sessions.find(id);
-        active.filter(|active| active.key.principal == *principal)
+        let active = active.filter(|active| active.key.principal == *principal);
+        let is_signalled = active.is_none() && self.stores.has_bus();
+        let loading = is_signalled.then(|| self.active_sessions.start_loading(id));
+        (active, loading)
     }
 
     /// Returns the active session of a session that was loaded. Ends it if the session does not exist any more.
@@ -392,12 +402,7 @@ impl ClusterHandler for HttpEndpoint {
                 signal: SessionSignal::Cancelled { id, age },
             } => self.active_sessions.cancel(&session, &id, age),
             BusPayload::Session { session, signal } => {
-                if matches!(signal, SessionSignal::Ended) {
-                    self.active_sessions.session_closed(&session);
-                }
-                if let Some(active) = self.active_sessions.find(&session) {
-                    active.on_signal(signal);
-                }
+                self.active_sessions.on_signal(&session, signal);
             }
         }
     }

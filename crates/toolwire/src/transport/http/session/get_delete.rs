@@ -34,6 +34,8 @@ pub(crate) async fn get(post: &IncomingRequest<'_>) -> HttpResponse {
     if let Err(rejection) = guard::check_accept_events(post.head) {
         return rejection;
     }
+    // From then on, this node learns the changes of the session that other nodes store.
+    post.endpoint.node.wait_until_joined().await;
     let session = match post.session().await {
         Ok(session) => session,
         Err(rejection) => return rejection,
@@ -74,7 +76,6 @@ async fn open(
 ) -> Result<HttpResponse, HttpResponse> {
     let endpoint = get.endpoint;
     let permit = endpoint.stream_permit(0)?;
-    endpoint.node.wait_until_joined().await;
     let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
     let control = session.stream(&name);
     let writer = endpoint.stream_writer();
@@ -125,7 +126,6 @@ async fn resume(
         let signal = SessionSignal::StreamMoved {
             stream: last.stream().to_owned(),
         };
-        endpoint.node.wait_until_joined().await;
         let signalled = endpoint.signal(&session.key.id, signal).await;
         signalled.map_err(|error| response::store_error(&error))?;
         let is_written_here = control.writer().is_some();

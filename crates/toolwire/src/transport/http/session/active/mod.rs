@@ -5,6 +5,8 @@
 //! or a stream uses it. The most recent sessions are cached a little longer, because their clients are likely to send
 //! another request. The number, the age and the size of cached sessions are bounded.
 
+pub(crate) mod loading;
+
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +22,7 @@ use crate::error::Error;
 use crate::server::Server;
 use crate::store::{SessionRecord, SessionSignal, StoredSession};
 use crate::sync::lock;
+use crate::transport::http::session::active::loading::LoadingSessions;
 use crate::transport::http::session::early_cancellations::{EarlyCancellations, REQUEST_DELAY};
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::{PushReader, PushTask};
@@ -80,6 +83,7 @@ struct SessionTable {
     by_id: HashMap<String, Weak<ActiveSession>, BuildNameHasher>,
     /// The cached sessions, oldest first, with the time at which they were added.
     cached: VecDeque<(Instant, Arc<ActiveSession>)>,
+    loading: LoadingSessions,
 }
 
 impl ActiveSessions {
@@ -127,9 +131,13 @@ impl ActiveSessions {
         let mut table = self.lock();
         let evicted = table.evict_old(idle);
         let active = table.enter(Arc::clone(&created), is_cached);
+        let signalled = table.loading.signalled(id);
         // Dropped after the lock is released, because dropping a session locks the table.
         drop(table);
         drop((evicted, created));
+        if let Some(signalled) = signalled {
+            signalled.apply(&active);
+        }
         active
     }
 
@@ -148,8 +156,25 @@ impl ActiveSessions {
         }
     }
 
+    /// Applies a signal of another node.
+    pub(crate) fn on_signal(&self, id: &str, signal: SessionSignal) {
+        let mut table = self.lock();
+        if let SessionSignal::Updated { record, revision } = &signal {
+            table.loading.set_record(id, record, *revision);
+        }
+        let active = table.find(id);
+        drop(table);
+        if matches!(signal, SessionSignal::Ended) {
+            self.session_closed(id);
+        }
+        if let Some(active) = active {
+            active.on_signal(signal);
+        }
+    }
+
     /// Tells the server that a session has ended, whether or not it is active.
     pub(crate) fn session_closed(&self, id: &str) {
+        self.lock().loading.set_ended(id);
         if let Some(server) = &self.server {
             server.snapshot().session_closed(id);
         }
@@ -380,7 +405,7 @@ impl ActiveSession {
     }
 
     /// Applies a signal of another node to the session.
-    pub(crate) fn on_signal(&self, signal: SessionSignal) {
+    fn on_signal(&self, signal: SessionSignal) {
         match signal {
             // The request may not have arrived yet, so it is the registry that cancels it.
             SessionSignal::Cancelled { .. } => {}

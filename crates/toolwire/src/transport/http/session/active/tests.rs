@@ -171,6 +171,45 @@ fn session_whose_record_grows_is_not_cached() {
 }
 
 #[test]
+fn signals_during_a_load_are_applied_to_the_loaded_session() {
+    let updated = || SessionSignal::Updated {
+        record: Box::new(record(2)),
+        revision: 2,
+    };
+    let sessions = Arc::new(ActiveSessions::default());
+    let loading = ["updated", "ended", "other"].map(|id| sessions.start_loading(id));
+    sessions.on_signal("updated", updated());
+    sessions.on_signal("ended", SessionSignal::Ended);
+    // The store had returned the first revision before.
+    let entered = ["updated", "ended", "other"].map(|id| enter(&sessions, id, 1));
+    let is_initialized = entered
+        .each_ref()
+        .map(|active| active.state.is_initialized());
+    assert_eq!(is_initialized, [true, false, false]);
+    let has_ended = entered
+        .each_ref()
+        .map(|active| active.key.ended.is_cancelled());
+    assert_eq!(has_ended, [false, true, false]);
+    drop(loading);
+    sessions.on_signal("late", updated());
+    assert!(
+        !enter(&sessions, "late", 1).state.is_initialized(),
+        "nothing loaded it"
+    );
+}
+
+#[test]
+fn signal_during_two_loads_is_applied_until_both_have_ended() {
+    let sessions = Arc::new(ActiveSessions::default());
+    let (first, second) = (sessions.start_loading("a"), sessions.start_loading("a"));
+    sessions.on_signal("a", SessionSignal::Ended);
+    drop(first);
+    assert!(enter(&sessions, "a", 1).key.ended.is_cancelled());
+    drop(second);
+    assert!(!enter(&sessions, "a", 1).key.ended.is_cancelled());
+}
+
+#[test]
 fn unsaved_changes_survive_an_update_from_the_store() {
     let sessions = Arc::new(ActiveSessions::default());
     let active = enter(&sessions, "a", 1);
