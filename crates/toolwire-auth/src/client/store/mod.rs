@@ -2,6 +2,7 @@
 
 pub mod contract;
 mod deadline;
+#[cfg(feature = "resource-server")]
 mod faulty;
 mod file;
 mod home;
@@ -33,7 +34,8 @@ pub type TokenStoreFuture<'a, T> = BoxFuture<'a, Result<T, TokenStoreError>>;
 ///
 /// Names and values are texts. A value is a secret: a program that reads it can act as the user. [`contract`] contains
 /// the tests that every store has to pass. A client waits at most 150 s for a value and at most 11 min for a lock.
-/// [`Faulty`](toolwire::store::contract::Faulty) wraps a store whose calls fail on purpose, for tests.
+/// [`Faulty`](toolwire::store::contract::Faulty) wraps a store whose calls fail on purpose, for tests (with the feature
+/// `resource-server`).
 pub trait TokenStore: Send + Sync + fmt::Debug {
     /// Returns the value of a name.
     fn get<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, Option<Secret>>;
