@@ -211,11 +211,16 @@ impl Files {
     fn create() -> io::Result<Self> {
         // A process may make several runs at a time.
         static RUNS: AtomicUsize = AtomicUsize::new(0);
-        let run = RUNS.fetch_add(1, Ordering::Relaxed);
-        let name = format!("toolwire-bench-{}-{run}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        std::fs::create_dir(&directory)?;
-        Ok(Self(directory))
+        loop {
+            let run = RUNS.fetch_add(1, Ordering::Relaxed);
+            let name = format!("toolwire-bench-{}-{run}", std::process::id());
+            let directory = std::env::temp_dir().join(name);
+            match std::fs::create_dir(&directory) {
+                // A killed process had the same id.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => return created.map(|()| Self(directory)),
+            }
+        }
     }
 }
 
