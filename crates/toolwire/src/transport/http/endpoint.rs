@@ -134,7 +134,7 @@ impl HttpEndpoint {
         let active = self.active_sessions.find(id);
         let active = active.filter(|active| active.key.principal == *principal);
         let is_signalled = active.is_none() && self.stores.has_bus();
-        let loading = is_signalled.then(|| self.active_sessions.start_loading(id));
+        let loading = is_signalled.then(|| self.active_sessions.loading.start(id));
         (active, loading)
     }
 

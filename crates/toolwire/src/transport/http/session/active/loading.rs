@@ -4,15 +4,15 @@
 //! be older than the signal.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::store::{SessionRecord, StoredSession};
-use crate::transport::http::session::active::{ActiveSession, ActiveSessions};
+use crate::sync::lock;
 
 /// The sessions that requests are loading. Each request loads at most one, so the limit of requests also limits these.
 #[derive(Debug, Default)]
-pub(super) struct LoadingSessions {
-    by_id: HashMap<String, LoadingSession>,
+pub(crate) struct LoadingSessions {
+    by_id: Mutex<HashMap<String, LoadingSession>>,
 }
 
 #[derive(Debug, Default)]
@@ -24,78 +24,57 @@ struct LoadingSession {
 /// What was signalled about a session while it was loaded.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Signalled {
-    newest: Option<StoredSession>,
-    has_ended: bool,
-}
-
-impl LoadingSessions {
-    pub(super) fn set_record(&mut self, id: &str, record: &SessionRecord, revision: u64) {
-        let Some(loading) = self.by_id.get_mut(id) else {
-            return;
-        };
-        let newest = &mut loading.signalled.newest;
-        if newest
-            .as_ref()
-            .is_none_or(|newest| newest.revision < revision)
-        {
-            *newest = Some(StoredSession::new(Arc::new(record.clone()), revision));
-        }
-    }
-
-    pub(super) fn set_ended(&mut self, id: &str) {
-        if let Some(loading) = self.by_id.get_mut(id) {
-            loading.signalled.has_ended = true;
-        }
-    }
-
-    /// Returns what was signalled about a session.
-    pub(super) fn signalled(&self, id: &str) -> Option<Signalled> {
-        Some(self.by_id.get(id)?.signalled.clone())
-    }
-
-    fn start(&mut self, id: &str) {
-        self.by_id.entry(id.to_owned()).or_default().requests += 1;
-    }
-
-    fn end(&mut self, id: &str) {
-        if let Some(loading) = self.by_id.get_mut(id) {
-            loading.requests -= 1;
-            if loading.requests == 0 {
-                self.by_id.remove(id);
-            }
-        }
-    }
-}
-
-impl Signalled {
-    /// Applies the signals to the session, which is active now.
-    pub(super) fn apply(&self, active: &ActiveSession) {
-        if let Some(newest) = &self.newest {
-            active.refresh(newest);
-        }
-        if self.has_ended {
-            active.end();
-        }
-    }
+    pub(super) newest: Option<StoredSession>,
+    pub(super) has_ended: bool,
 }
 
 /// A request that loads a session. Drop it after the session was entered.
 #[derive(Debug)]
 pub(crate) struct LoadingGuard<'a> {
-    sessions: &'a ActiveSessions,
+    sessions: &'a LoadingSessions,
     id: &'a str,
+}
+
+impl LoadingSessions {
+    /// Starts to load a session. Signals about it are recorded until the guard is dropped.
+    pub(crate) fn start<'a>(&'a self, id: &'a str) -> LoadingGuard<'a> {
+        let mut by_id = lock(&self.by_id);
+        by_id.entry(id.to_owned()).or_default().requests += 1;
+        LoadingGuard { sessions: self, id }
+    }
+
+    pub(super) fn set_record(&self, id: &str, record: &SessionRecord, revision: u64) {
+        if let Some(loading) = lock(&self.by_id).get_mut(id) {
+            let newest = &mut loading.signalled.newest;
+            let known = newest.as_ref().map_or(0, |newest| newest.revision);
+            if newest.is_none() || known < revision {
+                *newest = Some(StoredSession::new(Arc::new(record.clone()), revision));
+            }
+        }
+    }
+
+    pub(super) fn set_ended(&self, id: &str) {
+        if let Some(loading) = lock(&self.by_id).get_mut(id) {
+            loading.signalled.has_ended = true;
+        }
+    }
+
+    /// Returns what was signalled about a session.
+    pub(super) fn signalled(&self, id: &str) -> Signalled {
+        let by_id = lock(&self.by_id);
+        let loading = by_id.get(id);
+        loading.map_or_else(Signalled::default, |loading| loading.signalled.clone())
+    }
 }
 
 impl Drop for LoadingGuard<'_> {
     fn drop(&mut self) {
-        self.sessions.lock().loading.end(self.id);
-    }
-}
-
-impl ActiveSessions {
-    /// Starts to load a session. What other nodes signal about it until the guard is dropped is applied when it is entered.
-    pub(crate) fn start_loading<'a>(&'a self, id: &'a str) -> LoadingGuard<'a> {
-        self.lock().loading.start(id);
-        LoadingGuard { sessions: self, id }
+        let mut by_id = lock(&self.sessions.by_id);
+        if let Some(loading) = by_id.get_mut(self.id) {
+            loading.requests -= 1;
+            if loading.requests == 0 {
+                by_id.remove(self.id);
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::server::Server;
 use crate::store::{SessionRecord, SessionSignal, StoredSession};
 use crate::sync::lock;
-use crate::transport::http::session::active::loading::LoadingSessions;
+use crate::transport::http::session::active::loading::{LoadingSessions, Signalled};
 use crate::transport::http::session::early_cancellations::{EarlyCancellations, REQUEST_DELAY};
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::{PushReader, PushTask};
@@ -67,6 +67,7 @@ const MAX_CACHED_RECORD_BYTES: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct ActiveSessions {
     table: Mutex<SessionTable>,
+    pub(crate) loading: LoadingSessions,
     node: Arc<NodeNumber>,
     early_cancellations: EarlyCancellations,
     /// Raised when requests that still run end with an error, because this node stops soon.
@@ -83,13 +84,13 @@ struct SessionTable {
     by_id: HashMap<String, Weak<ActiveSession>, BuildNameHasher>,
     /// The cached sessions, oldest first, with the time at which they were added.
     cached: VecDeque<(Instant, Arc<ActiveSession>)>,
-    loading: LoadingSessions,
 }
 
 impl ActiveSessions {
     pub(crate) fn new(node: &Arc<NodeNumber>, server: &Server, drain: Duration) -> Self {
         Self {
             table: Mutex::default(),
+            loading: LoadingSessions::default(),
             node: Arc::clone(node),
             early_cancellations: EarlyCancellations::default(),
             stopping: Cancellation::new(),
@@ -131,13 +132,11 @@ impl ActiveSessions {
         let mut table = self.lock();
         let evicted = table.evict_old(idle);
         let active = table.enter(Arc::clone(&created), is_cached);
-        let signalled = table.loading.signalled(id);
         // Dropped after the lock is released, because dropping a session locks the table.
         drop(table);
         drop((evicted, created));
-        if let Some(signalled) = signalled {
-            signalled.apply(&active);
-        }
+        // Later signals find the active session.
+        active.apply(&self.loading.signalled(id));
         active
     }
 
@@ -158,23 +157,21 @@ impl ActiveSessions {
 
     /// Applies a signal of another node.
     pub(crate) fn on_signal(&self, id: &str, signal: SessionSignal) {
-        let mut table = self.lock();
+        // Recorded first, so that a session that becomes active at this moment does not miss it.
         if let SessionSignal::Updated { record, revision } = &signal {
-            table.loading.set_record(id, record, *revision);
+            self.loading.set_record(id, record, *revision);
         }
-        let active = table.find(id);
-        drop(table);
         if matches!(signal, SessionSignal::Ended) {
             self.session_closed(id);
         }
-        if let Some(active) = active {
+        if let Some(active) = self.find(id) {
             active.on_signal(signal);
         }
     }
 
     /// Tells the server that a session has ended, whether or not it is active.
     pub(crate) fn session_closed(&self, id: &str) {
-        self.lock().loading.set_ended(id);
+        self.loading.set_ended(id);
         if let Some(server) = &self.server {
             server.snapshot().session_closed(id);
         }
@@ -414,6 +411,16 @@ impl ActiveSession {
             }
             SessionSignal::StreamMoved { stream } => self.transfer_stream(&stream),
             SessionSignal::Ended => self.end(),
+        }
+    }
+
+    /// Applies what was signalled while the session was loaded.
+    fn apply(&self, signalled: &Signalled) {
+        if let Some(newest) = &signalled.newest {
+            self.refresh(newest);
+        }
+        if signalled.has_ended {
+            self.end();
         }
     }
 

@@ -177,7 +177,7 @@ fn signals_during_a_load_are_applied_to_the_loaded_session() {
         revision: 2,
     };
     let sessions = Arc::new(ActiveSessions::default());
-    let loading = ["updated", "ended", "other"].map(|id| sessions.start_loading(id));
+    let loading = ["updated", "ended", "other"].map(|id| sessions.loading.start(id));
     sessions.on_signal("updated", updated());
     sessions.on_signal("ended", SessionSignal::Ended);
     // The store had returned the first revision before.
@@ -201,7 +201,7 @@ fn signals_during_a_load_are_applied_to_the_loaded_session() {
 #[test]
 fn signal_during_two_loads_is_applied_until_both_have_ended() {
     let sessions = Arc::new(ActiveSessions::default());
-    let (first, second) = (sessions.start_loading("a"), sessions.start_loading("a"));
+    let (first, second) = (sessions.loading.start("a"), sessions.loading.start("a"));
     sessions.on_signal("a", SessionSignal::Ended);
     drop(first);
     assert!(enter(&sessions, "a", 1).key.ended.is_cancelled());
