@@ -109,19 +109,33 @@ def closed(peer: Peer, elapsed: float) -> bool:
     return report("exit_on_close", "" if exited else f"the server had to be killed after {elapsed:.1f} s")
 
 
+def is_permitted(server: str, error: BaseException) -> bool:
+    """A connection that breaks during a request of its own ends the client of this SDK, and a killed node breaks some."""
+    permitted = os.environ.get("TOOLWIRE_PERMITTED_FAILURES", "0")
+    return server == "faulty-fleet" and permitted != "0" and describe(error).startswith("RemoteProtocolError")
+
+
 async def main(server: str, mode: str, target: str, args: list[str]) -> int:
     endpoint = target if target.startswith("http://") else StdioServerParameters(command=target, args=args)
-    peer = Peer(mode, endpoint)
     # The checks that do not apply to this server, separated by commas.
     excluded = os.environ.get("TOOLWIRE_EXCLUDED_CHECKS", "").split(",")
-    try:
-        async with peer.client:
-            checks = [check for check in CHECKS[server](peer) if check.__name__ not in excluded]
-            outcomes = [await run(peer, check) for check in checks]
-            closing = time.monotonic()
-    except Exception as error:
-        report("negotiate", describe(error))
-        return 1
+    outcomes: list[bool] = []
+    while True:
+        peer = Peer(mode, endpoint)
+        try:
+            async with peer.client:
+                checks = [check for check in CHECKS[server](peer) if check.__name__ not in excluded]
+                for check in checks[len(outcomes):]:
+                    outcomes.append(await run(peer, check))
+                closing = time.monotonic()
+            break
+        except Exception as error:
+            if not is_permitted(server, error):
+                report("negotiate", describe(error))
+                return 1
+            # The user connects again. This was the failure that the fault permits.
+            if os.environ["TOOLWIRE_PERMITTED_FAILURES"] != "any":
+                os.environ["TOOLWIRE_PERMITTED_FAILURES"] = "0"
     outcomes.append(closed(peer, time.monotonic() - closing))
     return 0 if all(outcomes) else 1
 
