@@ -17,6 +17,7 @@ use toolwire_tests::relay::{Link, Relay};
 
 use crate::balancer::{Balancer, Nodes};
 use crate::client_peer::Check;
+use crate::fleet_permit::FleetPermit;
 use crate::listening::ListeningServer;
 use crate::problem::Problem;
 use crate::signal::send_signal;
@@ -41,6 +42,8 @@ pub struct Fleet {
     output: Output,
     /// Further arguments of nodes that start from now on.
     arguments: Vec<OsString>,
+    /// Dropped last, when all processes have ended.
+    _permit: FleetPermit,
 }
 
 /// The standard output of all nodes: one file, to which each line is appended at once. It is removed when this is dropped.
@@ -94,6 +97,7 @@ impl Fleet {
         engine: &[&str],
         arguments: Vec<OsString>,
     ) -> Result<Self, Problem> {
+        let permit = FleetPermit::acquire();
         let engine = Engine::start(engine).map_err(engine_problem)?;
         let output = Output::create()?;
         let nodes: Vec<_> = (0..nodes)
@@ -111,6 +115,7 @@ impl Fleet {
             replica: None,
             output,
             arguments,
+            _permit: permit,
         })
     }
 

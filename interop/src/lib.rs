@@ -15,6 +15,8 @@ mod crossed_client;
 mod cutting_proxy;
 #[cfg(unix)]
 mod fleet;
+#[cfg(unix)]
+mod fleet_permit;
 mod installed;
 mod lines;
 mod listening;
