@@ -1,4 +1,5 @@
-//! The logins of users at upstreams: one for each user and upstream, in memory.
+//! The logins of users at upstreams: one for each user and upstream, in memory. The file of `[logins]`, if there is one, has a
+//! copy.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

@@ -97,8 +97,8 @@ impl SessionChanges {
         }
     }
 
-    /// Waits until the server sends the changes that the client has subscribed to. The wait is limited, and so is that for a
-    /// server that does not acknowledge the subscription.
+    /// Waits until the server has acknowledged the newest subscription, or until [`ACKNOWLEDGEMENT_TIMEOUT`] after the
+    /// subscription was requested.
     pub(super) async fn wait_until_open(&self) {
         if let Some((opened, deadline)) = self.opening() {
             wait_until(opened, deadline).await;
