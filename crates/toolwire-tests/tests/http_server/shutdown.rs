@@ -4,8 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::store::{MemoryBus, MemoryEventLog, MemoryMailboxes, MemorySessionStore};
+use toolwire::store::{
+    Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, MemoryBus, MemoryEventLog,
+    MemoryMailboxes, MemorySessionStore, StoreError,
+};
 use toolwire::transport::http::{HttpLimits, HttpOptions};
+use toolwire::{BoxFuture, Change};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::events::Events;
 use toolwire_tests::http::fixture::{Fixture, HandlerEvent, count_call};
@@ -102,4 +106,44 @@ async fn call_that_does_not_end_in_time_ends_with_an_error_at_each_node() {
     for _ in 0..2 {
         cluster.at_a.expect(HandlerEvent::Dropped).await;
     }
+}
+
+/// A bus that takes long to publish.
+#[derive(Debug, Default)]
+struct SlowBus(MemoryBus);
+
+impl Bus for SlowBus {
+    fn publish_all<'a>(
+        &'a self,
+        messages: &'a [BusMessage],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            self.0.publish_all(messages).await
+        })
+    }
+
+    fn subscribe(&self) -> BoxFuture<'_, Result<Box<dyn BusSubscription>, StoreError>> {
+        self.0.subscribe()
+    }
+}
+
+#[tokio::test]
+async fn last_changes_are_published_before_a_node_stops() {
+    let bus = Arc::new(SlowBus::default());
+    let fixture = Fixture::new();
+    let options = HttpOptions::new().with_bus(Arc::clone(&bus) as Arc<dyn Bus>);
+    let node = Endpoint::serve_with(&fixture.server, options).await;
+    node.call(count_call(1)).await;
+    let mut other_node = bus.subscribe().await.unwrap();
+    fixture.server.resource_updated("demo://counter");
+    node.end().await;
+    let published = tokio::time::timeout(Duration::ZERO, other_node.next()).await;
+    let Ok(Some(BusDelivery::Message(message))) = published else {
+        panic!("{published:?}");
+    };
+    let BusPayload::Change(change) = message.payload else {
+        panic!("{message:?}");
+    };
+    assert_eq!(change, Change::ResourceUpdated("demo://counter".to_owned()));
 }

@@ -1,7 +1,8 @@
 //! The connection of one node to the other nodes of a service: publishes changes on the bus, receives messages of the bus,
 //! and reads the mailbox of this node.
 //!
-//! Changes are never lost. A change that cannot be published is published later. A notification that may have been
+//! Changes are never lost. A change that cannot be published is published later, and a node that shuts down publishes its
+//! last changes. A notification that may have been
 //! published is not repeated. After each subscription, all listeners
 //! are notified that everything may have changed, because changes of other nodes may have been published before.
 //!
@@ -119,6 +120,11 @@ impl ClusterNode {
         self.outgoing.ask_for_cancellations();
     }
 
+    /// Waits until all changes of this node are published.
+    pub(crate) async fn wait_until_published(&self) {
+        self.outgoing.wait_until_published().await;
+    }
+
     /// Returns `true` if there is a bus, and this node does not receive its messages yet.
     pub(crate) fn is_joining(&self) -> bool {
         let is_joined = self.is_joined.as_ref();
@@ -156,6 +162,8 @@ async fn publish_changes(node: String, stores: Stores, outgoing: Weak<PendingCha
             outgoing.put_back(batch, &error);
             drop(outgoing);
             tokio::time::sleep(RECONNECT).await;
+        } else {
+            outgoing.set_published();
         }
     }
 }

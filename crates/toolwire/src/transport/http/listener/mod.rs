@@ -233,7 +233,7 @@ impl HttpListener {
     }
 }
 
-/// Waits until all requests have ended, at most for the drain timeout.
+/// Waits until all requests have ended and their changes are published, at most for the drain timeout.
 async fn drain(
     service: &HttpService,
     timeout: Duration,
@@ -243,12 +243,14 @@ async fn drain(
     // Requests of the 2025 revisions continue after their client has disconnected.
     let finished = async {
         let requests = async { tokio::join!(connections.all_ended(), service.wait_until_idle()) };
-        tokio::join!(requests, service.stop_tasks(timeout / 2))
+        tokio::join!(requests, service.stop_tasks(timeout / 2));
+        // A request has its response before its changes are published.
+        service.wait_until_published().await;
     };
     let mut finished = std::pin::pin!(finished);
     let stop_timeout = (timeout / 10).min(MAX_STOP_TIMEOUT);
     tokio::select! {
-        _ = &mut finished => return,
+        () = &mut finished => return,
         () = signals.next() => {
             tracing::warn!("shutting down at once");
             return;
@@ -257,7 +259,7 @@ async fn drain(
     }
     service.stop_requests();
     tokio::select! {
-        _ = &mut finished => {}
+        () = &mut finished => {}
         () = signals.next() => tracing::warn!("shutting down at once"),
         () = tokio::time::sleep(stop_timeout) => {}
     }

@@ -196,6 +196,14 @@ impl HttpService {
         }
     }
 
+    /// Waits until the other nodes are sent all changes that this service and the further services have made.
+    pub(crate) async fn wait_until_published(&self) {
+        self.endpoint.node.wait_until_published().await;
+        for service in self.further.all() {
+            service.endpoint.node.wait_until_published().await;
+        }
+    }
+
     /// Returns the number of requests in flight of this service and the further services.
     pub(crate) fn requests_in_flight(&self) -> usize {
         let further = self.further.all();

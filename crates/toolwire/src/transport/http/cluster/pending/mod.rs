@@ -50,6 +50,8 @@ const REPEAT_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct PendingChanges {
     waiting: Mutex<WaitingMessages>,
     pub(super) ready: Notify,
+    /// Notifies when a batch was published.
+    published: Notify,
     /// Records each notification that is dropped.
     handler: OnceLock<Weak<dyn ClusterHandler>>,
 }
@@ -66,6 +68,8 @@ struct WaitingMessages {
     /// Sessions that have ended, but whose end could not be published.
     ended_sessions: VecDeque<String>,
     cancellations: RecentCancellations,
+    /// Whether a batch was taken that is neither published nor put back.
+    is_publishing: bool,
     repetition: Repetition,
     /// When the last repetition was taken.
     repeated: Option<Instant>,
@@ -142,8 +146,29 @@ impl PendingChanges {
             repetition,
             cancellations,
         };
+        waiting.is_publishing = !batch.is_empty();
         drop(waiting);
         (!batch.is_empty()).then_some(batch)
+    }
+
+    /// Records that the batch that was taken last is published.
+    pub(super) fn set_published(&self) {
+        self.lock().is_publishing = false;
+        self.published.notify_waiters();
+    }
+
+    /// Waits until no message waits to be published. Repeated cancellations do not count.
+    pub(super) async fn wait_until_published(&self) {
+        loop {
+            let published = self.published.notified();
+            tokio::pin!(published);
+            // Registered before the state is read, so that a batch that is published in between is not missed.
+            published.as_mut().enable();
+            if self.lock().is_published() {
+                return;
+            }
+            published.await;
+        }
     }
 
     /// Puts the messages of a batch back that could not be published.
@@ -152,6 +177,7 @@ impl PendingChanges {
     /// but not of anything else.
     pub(super) fn put_back(&self, batch: PendingBatch, error: &StoreError) {
         let mut waiting = self.lock();
+        waiting.is_publishing = false;
         if batch.everything {
             waiting.report_everything();
         }
@@ -203,6 +229,12 @@ impl fmt::Debug for PendingChanges {
 }
 
 impl WaitingMessages {
+    fn is_published(&self) -> bool {
+        let has_changes = self.everything || !self.changes.is_empty();
+        let has_signals = !self.notifications.is_empty() || !self.ended_sessions.is_empty();
+        !self.is_publishing && !has_changes && !has_signals
+    }
+
     fn add_ended_session(&mut self, session: String) {
         if self.ended_sessions.len() >= MAX_WAITING_ENDS {
             self.ended_sessions.pop_front();

@@ -195,6 +195,25 @@ fn notifications_that_may_have_been_published_do_not_wait_again() {
     assert_eq!(take_all(&pending), expected);
 }
 
+#[tokio::test(start_paused = true)]
+async fn node_waits_until_its_changes_are_published() {
+    let pending = PendingChanges::default();
+    let is_published = async || {
+        let waiting = tokio::time::timeout(REPEAT_INTERVAL, pending.wait_until_published());
+        waiting.await.is_ok()
+    };
+    assert!(is_published().await, "there are none");
+    pending.forward(&update(1));
+    assert!(!is_published().await);
+    let batch = pending.take().expect("a change waits");
+    assert!(!is_published().await, "the bus has not responded");
+    pending.put_back(batch, &StoreError::unavailable("away"));
+    assert!(!is_published().await);
+    let _batch = pending.take().expect("the change waits again");
+    let (is_published, ()) = tokio::join!(is_published(), async { pending.set_published() });
+    assert!(is_published);
+}
+
 #[test]
 fn unpublished_changes_count_towards_the_limit() {
     let pending = PendingChanges::default();
