@@ -1,4 +1,4 @@
-//! Parses one word of the command line: `name=value`, `name:=json`, `@file` or `-`.
+//! Parses one word of the command line: `name=value`, `name:=json`, a JSON object, `@file` or `-`.
 
 use std::io::Read;
 
@@ -10,7 +10,7 @@ use crate::shell_words::in_shell;
 /// All arguments from the command line.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedArguments {
-    /// All arguments as one object, from `--args`, a file or standard input.
+    /// All arguments as one object, from `--args`, a word, a file or standard input.
     pub(crate) whole: Option<serde_json::Map<String, Value>>,
     pub(crate) assignments: Vec<Assignment>,
 }
@@ -41,6 +41,7 @@ impl ParsedArguments {
         for word in words {
             let whole = match word.as_str() {
                 "-" => Some(content("-")?),
+                object if object.starts_with('{') => Some(object.to_owned()),
                 _ => word.strip_prefix('@').map(content).transpose()?,
             };
             match whole {
@@ -48,7 +49,7 @@ impl ParsedArguments {
                 Some(_) if given.whole.is_some() => {
                     return Err(
                         Failure::usage(format!("`{word}` gives all arguments again")).with_advice(
-                            "use only one of --args, @FILE and -, and name=value for the rest",
+                            "use only one of --args, an object, @FILE and -, and name=value for the rest",
                         ),
                     );
                 }
@@ -217,5 +218,16 @@ mod tests {
         let given = ParsedArguments::read(Some(r#"{"a": 1}"#), &["b=2".to_owned()]).unwrap();
         assert_eq!(given.whole.unwrap()["a"], 1);
         assert_eq!(given.assignments, [text("b", "2")]);
+        let words = [r#"{"a": 1}"#.to_owned(), "b=2".to_owned()];
+        let given = ParsedArguments::read(None, &words).unwrap();
+        assert_eq!(given.whole.unwrap()["a"], 1);
+        assert_eq!(given.assignments, [text("b", "2")]);
+        for (args, word, part) in [
+            (Some("{}"), "{}", "`{}` gives all arguments again"),
+            (None, "{a: 1}", "`{a: 1}` is not JSON"),
+        ] {
+            let failed = ParsedArguments::read(args, &[word.to_owned()]).unwrap_err();
+            assert!(failed.text().contains(part), "{}", failed.text());
+        }
     }
 }

@@ -27,6 +27,8 @@ async fn json_is_passed_unchanged() {
         .await
         .ok();
     assert_eq!(sum, "{\n  \"sum\": 6\n}\n");
+    let sum = run_demo(&["call", "add", r#"{"a": 1, "b": 2}"#]).await.ok();
+    assert_eq!(sum, "{\n  \"sum\": 3\n}\n");
 }
 
 #[tokio::test]
