@@ -152,7 +152,8 @@ impl HttpListener {
     ///
     /// During shutdown, no connection is accepted, and open connections end after their current requests. In the last
     /// tenth of [`drain`](crate::transport::http::HttpLimits::drain), at most 1 s, resumable responses that are not complete
-    /// end with an error. After `drain`, the remaining connections are aborted. A second signal aborts them at once.
+    /// end with an error. After `drain`, the remaining connections are aborted. A second signal aborts them at once. The
+    /// last changes of this node are published to the other nodes within the same time.
     ///
     /// # Errors
     /// Returns an error if the signal handlers cannot be installed.
