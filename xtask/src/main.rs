@@ -5,6 +5,7 @@
 mod bench;
 mod conformance;
 mod docs;
+mod failed_tests;
 mod first_hour;
 mod hello;
 mod package;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-/// The outcome of a step. The error is one line of text for the user.
+/// The outcome of a step. The error is text for the user: one line, and before it the reports of failed tests, if any.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// Returns the cargo command of the toolchain that runs this task.

@@ -6,6 +6,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use crate::conformance;
 use crate::docs;
+use crate::failed_tests;
 use crate::package;
 use crate::page;
 use crate::peers::{self, Toolchain};
@@ -353,16 +354,20 @@ fn test_with(
     });
     let mut counts = TestCounts::default();
     let mut outcomes = Vec::new();
+    let mut reports = String::new();
     for run in [most, errors, documentation] {
         let (lines, outcome) = run?;
         counts.add(&lines);
+        reports.push_str(&failed_tests::reports(&lines));
         outcomes.push(outcome);
     }
     note(&format!(
         "summary: {} passed, {} failed, {} ignored",
         counts.passed, counts.failed, counts.ignored
     ));
-    outcomes.into_iter().collect()
+    // The steps beside the tests may still print. The error is printed last.
+    let outcome: Outcome = outcomes.into_iter().collect();
+    outcome.map_err(|error| format!("\n{reports}{error}"))
 }
 
 /// Returns `target/debug/toolwire`.
