@@ -185,7 +185,7 @@ pub struct RedisCounters {
     pub sessions_deleted: u64,
     /// How often this node did not find a session: it has expired, was deleted, belongs to another principal, or never existed.
     pub sessions_unknown: u64,
-    /// How often a client resumed a stream whose next entries were evicted.
+    /// How often the next entries of a stream had been evicted when a client resumed it, or when a connection read on.
     pub stream_gaps: u64,
     /// How often a client resumed a stream that does not exist, or with a number that the stream does not have.
     pub streams_unknown: u64,

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body::Body as _;
+use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use toolwire::store::contract::{Fault, Faulty};
 use toolwire::store::{
-    Bus as _, BusMessage, BusPayload, EventLog as _, MemoryBus, MemoryEventLog, MemorySessionStore,
-    SessionStore,
+    Bus as _, BusMessage, BusPayload, EventLog as _, MemoryBus, MemoryEventLog,
+    MemoryEventLogLimits, MemorySessionStore, SessionStore,
 };
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
 use toolwire::{Change, Principal};
@@ -314,6 +315,36 @@ async fn entries_that_the_log_has_lost_are_stored_again() {
     stream.expect_rest(1).await;
     let mut resumed = b.resume(&session, &first).await;
     resumed.expect_rest(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn connection_on_another_node_is_broken_off_when_its_next_event_was_evicted() {
+    let limits = MemoryEventLogLimits::default().with_events_per_stream(1);
+    let shared = Shared {
+        events: Arc::new(MemoryEventLog::new(limits)),
+        ..Shared::default()
+    };
+    let mut a = shared.node();
+    let b = shared.node();
+    let session = a.client.open_session().await;
+    let stream = a.start_waiting(&session).await;
+    let mut resumed = b.resume(&session, &stream.last_id).await;
+    a.fixture.step();
+    resumed.expect_progress(1).await;
+    // The log has only the response when this client reads again.
+    a.fixture.step();
+    a.fixture.expect(HandlerEvent::Finished).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    resumed.expect_end(Ended::Broken).await;
+    let again = Request::get(&session, VERSION).with("Last-Event-ID", &resumed.last_id);
+    let rejection = b.client.send(again).await;
+    assert_eq!(rejection.status(), 400);
+    let body = rejection.into_body().collect().await.unwrap().to_bytes();
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    assert!(
+        body.contains("the event of Last-Event-ID is not stored"),
+        "{body}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

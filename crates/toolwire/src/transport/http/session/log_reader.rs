@@ -1,7 +1,9 @@
 //! Reads the events of a resumable stream.
 //!
 //! Events that are written on this node while a connection reads them are passed on in memory after they were stored. All
-//! others are read from the event log. Events have consecutive numbers, so none is lost or duplicated in between.
+//! others are read from the event log. Events have consecutive numbers, so none is lost or duplicated in between. If the log
+//! does not have the next event any more, the connection is broken off: the client resumes the stream, and gets the error that
+//! its event is not stored.
 
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -65,8 +67,6 @@ enum ReadStep {
     Local(Vec<(u64, LogEntry)>, Vec<Bytes>),
     /// The last entries for this connection.
     LastEntries(Vec<(u64, LogEntry)>),
-    /// Entries were removed because the client was slow. Reading continues after this entry.
-    Skip(u64),
     End,
     /// The connection is broken off, so that the client resumes the stream later.
     Break,
@@ -158,7 +158,6 @@ impl StreamSource for LogReader {
                     self.write(entries, out);
                     return Poll::Ready(StreamState::Ended);
                 }
-                ReadStep::Skip(after) => self.after = after,
                 ReadStep::End => return Poll::Ready(StreamState::Ended),
                 ReadStep::Break => return Poll::Ready(StreamState::Broken),
             }
@@ -170,7 +169,13 @@ impl From<Replay> for ReadStep {
     fn from(replay: Replay) -> Self {
         match replay {
             Replay::Entries(entries) => Self::Entries(entries),
-            Replay::Gap { oldest } => Self::Skip(oldest.saturating_sub(1)),
+            Replay::Gap { oldest } => {
+                tracing::warn!(
+                    oldest,
+                    "a stream is broken off, because the log does not have its next event any more"
+                );
+                Self::Break
+            }
             Replay::Ended | Replay::Unknown => Self::End,
         }
     }
