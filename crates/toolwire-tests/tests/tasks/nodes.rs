@@ -1,21 +1,26 @@
 //! Two nodes that share a task store and a bus: each node serves the tasks of the other.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use toolwire::store::{MemoryBus, MemoryEventLog, MemorySessionStore};
-use toolwire::tasks::{TaskOptions, Tasks};
+use tokio::time::timeout;
+use toolwire::store::{
+    Bus as _, BusMessage, BusPayload, MemoryBus, MemoryEventLog, MemorySessionStore,
+};
+use toolwire::tasks::{TaskOptions, TaskStatus, Tasks};
 use toolwire::transport::http::HttpOptions;
-use toolwire::{Elicit, Error, RequestContext, Server, ToolHandler};
+use toolwire::{Change, Elicit, Error, RequestContext, Server, ToolHandler};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::events::Events;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::Session;
-use toolwire_tests::peer::{legacy, modern, plain, result_response, within};
+use toolwire_tests::peer::{Peer, legacy, modern, plain, result_response, within};
 
-use crate::peer::{accept, call, cancel, get, id_of, request, update};
+use crate::peer::{accept, call, cancel, get, id_of, request, start, update};
 
 #[derive(serde::Deserialize, Elicit)]
 struct Sure {
@@ -195,4 +200,31 @@ async fn result_of_the_core_design_is_awaited_at_the_other_node() {
     let result = within(events.message()).await;
     let text = &result["result"]["content"][0]["text"];
     assert_eq!(text, "sure: true", "{result}");
+}
+
+#[tokio::test]
+async fn waiter_learns_the_end_of_its_task_when_bus_messages_were_lost() {
+    let tasks = Tasks::in_memory();
+    let (sender, _dropped) = unbounded_channel();
+    let node = || {
+        let server = toolwire_tests::peer::server().with_tasks(tasks.clone());
+        server.tool(forever(&sender))
+    };
+    // The first node has no bus. So the second one misses all its changes.
+    let (first, second) = (node(), node());
+    let bus = Arc::new(MemoryBus::default());
+    let options = HttpOptions::new().with_bus(bus.clone());
+    let endpoint = Endpoint::serve_with(&second, options).await;
+    endpoint.call(modern(1, "tools/list", json!({}))).await;
+    let mut peer = Peer::connect(&first);
+    let id = start(&mut peer, "forever", json!({})).await;
+    let task = second.task(&id).await.unwrap().expect("the task exists");
+    let mut ended = pin!(task.ended());
+    assert!(timeout(Duration::ZERO, &mut ended).await.is_err());
+    peer.result_of(cancel(&id)).await;
+    // More messages at once than a subscription of the bus may be behind.
+    let change = BusPayload::Change(Change::Task("another".to_owned()));
+    let messages = vec![BusMessage::new("other", change); 2000];
+    bus.publish_all(&messages).await.unwrap();
+    assert_eq!(within(ended).await.unwrap(), TaskStatus::Cancelled);
 }

@@ -337,6 +337,18 @@ impl TaskRuntime {
         }
     }
 
+    /// Wakes all who wait for a change of any task in this process.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn wake_all(&self) {
+        let senders: Vec<_> = {
+            let watched = lock(&self.watched);
+            watched.values().filter_map(Weak::upgrade).collect()
+        };
+        for sender in senders {
+            sender.send_modify(|changes| *changes += 1);
+        }
+    }
+
     /// Returns a value that reports changes of a task from now on.
     pub(crate) fn watch(&self, id: &str) -> TaskWatch {
         let mut watched = lock(&self.watched);

@@ -92,9 +92,7 @@ impl ChangeListener for ChangeWaker {
     #[cfg(feature = "http-server")]
     fn resync(&self) {
         if let Some(runtime) = self.0.upgrade() {
-            for task in runtime.running.all() {
-                runtime.wake(&task.id);
-            }
+            runtime.wake_all();
         }
     }
 }
