@@ -116,7 +116,8 @@ pub enum Replay {
     },
     /// The given entry was the last. No entry can follow.
     Ended,
-    /// The stream does not exist: it was never opened, has expired, or belongs to another principal.
+    /// The stream does not exist, or does not have the given entry: it was never opened, has expired, has lost entries, or
+    /// belongs to another principal.
     Unknown,
 }
 
@@ -159,9 +160,10 @@ pub trait EventLog: Send + Sync + fmt::Debug {
     ///
     /// If the lease of the writer has expired, the stream has ended with the last entry of the lease.
     ///
-    /// If `after` is beyond the newest entry, the client has invented it, and the result is [`Replay::Unknown`]. If
-    /// `after` is the number of a [`LogEntry::Last`] or [`LogEntry::End`], the result is [`Replay::Ended`] without a
-    /// wait.
+    /// If `after` is beyond the newest entry, the client has invented it, or the log has lost entries. The result is
+    /// [`Replay::Unknown`]. An expired lease does not change that: the stream does not end before the check, because its
+    /// last entry would have the number of an entry that the client has. If `after` is the number of a
+    /// [`LogEntry::Last`] or [`LogEntry::End`], the result is [`Replay::Ended`] without a wait.
     ///
     /// # Cancellation
     /// Dropping the future loses nothing. The next call returns the same entries.

@@ -1,4 +1,5 @@
--- Reads the entries after a number. If the lease of the writer has ended, the stream ends first.
+-- Reads the entries after a number. If the lease of the writer has ended, the stream ends first, unless the number is beyond
+-- the newest entry: the reader has seen entries that are lost, and the end must not take the number of one of them.
 -- ARGV: the retention, the name, the channel of waiting readers, the number, how long the reader waits for an entry, the
 -- maximum number of entries and of bytes of a stream, the maximum number of entries and of bytes to return.
 -- Returns 'unknown', 'ended', 'gap' and the number of the oldest entry, 'nothing' and the time until the lease ends or
@@ -9,6 +10,9 @@ if not stream then
   return { 'unknown' }
 end
 mark_used()
+if after > stream.last then
+  return { 'unknown' }
+end
 if stream.lease_end and stream.lease_end <= now and stream.ended == '0' then
   stream.fence = next_fence(stream)
   push(stream, stream.lease_entry, tonumber(ARGV[6]), tonumber(ARGV[7]))
@@ -16,9 +20,6 @@ if stream.lease_end and stream.lease_end <= now and stream.ended == '0' then
   redis.call('HDEL', STREAM, 'lease', 'lease_end', 'lease_entry')
   wake(stream, channel)
   stream.lease_end = nil
-end
-if after > stream.last then
-  return { 'unknown' }
 end
 if after == stream.last and stream.ended == '1' then
   return { 'ended' }

@@ -48,6 +48,7 @@ pub async fn event_log<L: EventLog + 'static>(connect: impl AsyncFn() -> Arc<L>)
     writers::missing_entries_are_reported_to_the_writer(&case()).await;
     writers::stream_continues_with_the_demanded_number(&case()).await;
     writers::stream_ends_when_the_lease_of_its_writer_expires(&case()).await;
+    writers::end_of_a_lease_has_no_number_that_a_reader_knows(&case()).await;
     writers::renewed_lease_does_not_expire(&case()).await;
     removed_session_has_no_streams(&case()).await;
     waiting::removal_wakes_waiting_readers(&case()).await;

@@ -188,6 +188,25 @@ pub(super) async fn stream_ends_when_the_lease_of_its_writer_expires(case: &Case
     );
 }
 
+pub(super) async fn end_of_a_lease_has_no_number_that_a_reader_knows(case: &Case) {
+    let lease = WriterLease::new(LEASE, last_message());
+    case.open_at(1, Some(lease)).await;
+    case.append(message(1)).await;
+    tokio::time::sleep(LEASE * 2).await;
+    for after in [2, 3, u64::MAX] {
+        assert_eq!(
+            case.read(after).await,
+            Replay::Unknown,
+            "a number beyond the newest entry is unknown, also when the lease of the writer has expired: {after}"
+        );
+    }
+    assert_eq!(
+        case.read(1).await,
+        Replay::Entries(vec![(2, last_message())]),
+        "the stream ends for a reader that has its newest entry"
+    );
+}
+
 pub(super) async fn renewed_lease_does_not_expire(case: &Case) {
     let lease = WriterLease::new(LEASE, last_message());
     let writer = case.open_at(1, Some(lease)).await;

@@ -194,11 +194,9 @@ impl StoredStream {
         }
     }
 
+    /// Returns the entries after a number, which is at most that of the newest entry.
     pub(super) fn read_after(&mut self, number: u64) -> ReadResult {
         let last = self.last();
-        if number > last {
-            return ReadResult::Replay(Replay::Unknown);
-        }
         if self.ended && number == last {
             return ReadResult::Replay(Replay::Ended);
         }

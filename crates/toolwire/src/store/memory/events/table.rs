@@ -110,6 +110,10 @@ impl StreamTable {
             return ReadResult::Replay(Replay::Unknown);
         };
         self.mark_used(id, now);
+        // Checked before the stream may end. Otherwise the end could take the number of a lost entry.
+        if number > self.stream(id).last() {
+            return ReadResult::Replay(Replay::Unknown);
+        }
         let fence = self.last_fence + 1;
         if self.change(id, |stream| stream.end_if_abandoned(fence, now)) {
             self.last_fence = fence;
