@@ -3,7 +3,13 @@
 //! 2025-11-25 has tasks in the core, 2026-07-28 has the extension `io.modelcontextprotocol/tasks`. A server stores a
 //! task once and reports it in the form of the version of each request.
 
+#[cfg(feature = "input")]
+use base64::Engine as _;
+#[cfg(feature = "input")]
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Serialize, Serializer};
+#[cfg(feature = "input")]
+use sha2::{Digest as _, Sha256};
 use toolwire_types::tasks::TaskStatus;
 use toolwire_types::tasks::core::TaskMetadata;
 use toolwire_types::tasks::extension::EXTENSION_ID;
@@ -36,6 +42,16 @@ pub fn new_id(random: [u8; ID_BYTES]) -> String {
 pub fn is_id(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     !text.is_empty() && text.len() <= MAX_ID_BYTES && text.bytes().all(allowed)
+}
+
+/// Returns the owner of a task as stores have it: a digest of the text of a principal. The text can name a person.
+#[cfg(feature = "input")]
+#[must_use]
+pub fn owner(principal: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(b"task owner\0");
+    hash.update(principal);
+    URL_SAFE_NO_PAD.encode(hash.finalize())
 }
 
 /// Whether the response to a call may be a task.
@@ -282,6 +298,17 @@ mod tests {
         for text in ["", "a b", "a/b", "../a", "ü", "a\n", too_long.as_str()] {
             assert!(!is_id(text), "{text}");
         }
+    }
+
+    #[cfg(feature = "input")]
+    #[test]
+    fn owner_is_the_same_in_every_release() {
+        let principal = r#"["https://issuer","subject","ann"]"#;
+        assert_eq!(
+            owner(principal),
+            "wd408dW8PvRndyznb90gLbhtmvrVc3SV8enpiExRnL0"
+        );
+        assert_ne!(owner(&principal.replace("ann", "bob")), owner(principal));
     }
 
     #[test]

@@ -5,13 +5,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::AsyncCommands as _;
+use serde_json::json;
 use toolwire::store::{
     EventLog as _, LogEntry, Mailboxes as _, NodeMessage, Replay, SessionRecord, SessionStore as _,
     StreamKey, contract,
 };
+use toolwire::tasks::{TaskOptions, Tasks};
+use toolwire::transport::http::HttpOptions;
 use toolwire::types::{ProtocolVersion, RawJson};
-use toolwire::{KeyRing, Principal, StateKey};
+use toolwire::{KeyRing, Principal, RequestContext, StateKey};
 use toolwire_redis::{Redis, RedisOptions};
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::named_users::NamedUsers;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::peer::{modern_with, plain};
 
 use crate::engine::Engine;
 
@@ -96,4 +103,44 @@ async fn records_are_readable_with_their_keys_only() {
     assert!(texts[1].contains("seals with another key"), "{texts:?}");
     let unsealed = engine.connect().await;
     assert_eq!(unsealed.warnings().len(), 2, "{:?}", unsealed.warnings());
+}
+
+#[tokio::test]
+async fn stored_task_does_not_contain_the_name_of_its_caller() {
+    let engine = Engine::start();
+    let redis = engine.connect().await;
+    let tool = plain("report", |_: RequestContext| async { "reported" });
+    let server = toolwire_tests::peer::server()
+        .with_request_state_keys(KeyRing::new(StateKey::new([1; 32])))
+        .with_tasks(Tasks::new(redis.tasks()))
+        .tool(tool.with_task(TaskOptions::new().required()));
+    let options = HttpOptions::new().with_authorizer(NamedUsers);
+    let endpoint = Endpoint::serve_with(&server, options).await;
+    let params = json!({"name": "report", "arguments": {}});
+    let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let call = modern_with("call", "tools/call", params, capabilities);
+    let request = Request::modern(&call).with("Authorization", "Bearer planted-name");
+    let created = endpoint.request(&request).await.message();
+    assert_eq!(created["result"]["resultType"], "task", "{created}");
+
+    let mut commands = engine.commands().await;
+    let mut keys: Vec<String> = commands.keys("*{tasks}*").await.unwrap();
+    keys.sort_unstable();
+    let mut stored = keys.concat().into_bytes();
+    for key in &keys {
+        if key.contains(":t:") {
+            let fields: Vec<(Vec<u8>, Vec<u8>)> = commands.hgetall(key).await.unwrap();
+            stored.extend(
+                fields
+                    .into_iter()
+                    .flat_map(|(name, value)| [name, value].concat()),
+            );
+        } else {
+            let members: Vec<Vec<u8>> = commands.zrange(key, 0, -1).await.unwrap();
+            stored.extend(members.concat());
+        }
+    }
+    let stored = String::from_utf8_lossy(&stored);
+    assert!(stored.contains("report"), "{stored}");
+    assert!(!stored.contains("planted-name"), "{stored}");
 }

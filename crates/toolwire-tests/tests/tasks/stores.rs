@@ -80,8 +80,8 @@ async fn waiting_task_is_handed_over_at_the_shutdown_of_a_worker() {
     within(running).await.unwrap().unwrap();
 }
 
-/// The access token of the caller. Its scope is a part of the caller, and the token is not.
-const TOKEN: &str = "ann:scope-of-the-token";
+/// The access token of the caller. Its user and its scope are parts of the caller, and the token is not.
+const TOKEN: &str = "user-of-the-token:scope-of-the-token";
 
 /// Completes a task with private values over HTTP, and returns the bytes of all files of its directory.
 async fn private_task(directory: &PathBuf, keys: Option<KeyRing>) -> Vec<u8> {
@@ -139,6 +139,7 @@ async fn records_are_sealed_with_the_keys_of_the_server() {
             "in the arguments",
             "in a stored value",
             "in a response",
+            "user-of-the-token",
             "scope-of-the-token",
         ] {
             assert_eq!(has(text), !is_sealed, "{name}: {text}");

@@ -23,6 +23,7 @@ use crate::server::snapshot::Snapshot;
 use crate::server::tasks::client_support::{call_of, client_tasks};
 use crate::server::tasks::context::detach;
 use crate::server::tasks::options::{TaskOptions, TaskStart};
+use crate::server::tasks::owner::owner_of;
 use crate::server::tasks::record::{TaskCall, TaskJournal};
 use crate::server::tasks::registrations::RunPermit;
 use crate::server::tasks::run::{StartedHandler, TaskRun};
@@ -90,7 +91,7 @@ async fn start_task(
         .create(
             NewTask {
                 tool: &tool.descriptor.name,
-                principal: Principal::of(context.auth()),
+                principal: owner_of(&Principal::of(context.auth())),
                 version: context.version(),
                 options,
                 requested_ttl_ms,

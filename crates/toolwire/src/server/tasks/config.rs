@@ -54,8 +54,10 @@ impl Tasks {
     /// Stores tasks in a store. With a durable store they survive the process.
     ///
     /// The nodes of a service that share a store also share the keys of
-    /// [`Server::with_request_state_keys`](crate::Server::with_request_state_keys). With such keys, the records in a
-    /// durable store are sealed: arguments, responses and the caller. Access tokens and header fields are never stored.
+    /// [`Server::with_request_state_keys`](crate::Server::with_request_state_keys). With such keys, the arguments, the
+    /// input responses and the caller are sealed in a durable store. The tool, the status and its message, open input
+    /// requests and the outcome are not. The store gets the principal of a task as a digest. Access tokens and header
+    /// fields are never stored.
     #[must_use]
     pub fn new(store: impl TaskStore + 'static) -> Self {
         Self {

@@ -12,6 +12,7 @@ use crate::server::RequestContext;
 use crate::server::tasks::client_support::{call_of, client_tasks};
 use crate::server::tasks::handle::ServerTask;
 use crate::server::tasks::options::{TaskOptions, TaskStart};
+use crate::server::tasks::owner::owner_of;
 use crate::server::tasks::record::TaskJournal;
 use crate::server::tasks::running::{DetachedCall, RunningTask, TaskOfHandler, author_state};
 use crate::server::tasks::runtime::{NewTask, TaskRuntime};
@@ -180,7 +181,7 @@ fn new_task<'a>(
 ) -> NewTask<'a> {
     NewTask {
         tool: &tool.descriptor.name,
-        principal: Principal::of(context.auth()),
+        principal: owner_of(&Principal::of(context.auth())),
         version: context.version(),
         options,
         requested_ttl_ms: None,

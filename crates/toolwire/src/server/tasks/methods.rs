@@ -21,6 +21,7 @@ use crate::server::optional_methods::OptionalMethods;
 use crate::server::request::Exchange;
 use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::open_requests::{open_requests, set_open_requests};
+use crate::server::tasks::owner::owner_of;
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
 use crate::server::tasks::wire::{core_task, is_tool_error, polled, visible};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
@@ -59,13 +60,14 @@ fn target(exchange: &Exchange) -> Result<(&Arc<TaskRuntime>, &str), ErrorObject>
     Ok((runtime, id))
 }
 
-fn caller(exchange: &Exchange) -> Principal {
-    Principal::of(exchange.context.auth())
+/// Returns the owner of the tasks of the caller.
+fn owner(exchange: &Exchange) -> Principal {
+    owner_of(&Principal::of(exchange.context.auth()))
 }
 
 async fn load(exchange: &Exchange) -> Result<StoredTask, ErrorObject> {
     let (runtime, id) = target(exchange)?;
-    let stored = runtime.load(id, &caller(exchange)).await?;
+    let stored = runtime.load(id, &owner(exchange)).await?;
     stored.ok_or_else(unknown_task)
 }
 
@@ -105,7 +107,7 @@ fn restamped(exchange: &Exchange, result: &RawJson) -> Result<RawJson, ErrorObje
 async fn update(exchange: &Exchange) -> Outcome {
     let (runtime, id) = target(exchange)?;
     let params: UpdateTaskRequestParams = exchange.decode_params()?;
-    accept_responses(runtime, id, &caller(exchange), &params.input_responses).await?;
+    accept_responses(runtime, id, &owner(exchange), &params.input_responses).await?;
     exchange
         .snapshot()
         .finish(EmptyResult::new(), exchange.context.version())
@@ -162,7 +164,7 @@ async fn cancel(exchange: &Exchange) -> Outcome {
     let (runtime, id) = target(exchange)?;
     let version = exchange.context.version();
     let changed = runtime
-        .update(id, &caller(exchange), |stored, record| {
+        .update(id, &owner(exchange), |stored, record| {
             let current = visible(stored);
             if !check_cancel(version, current.status, is_tool_error(&current))? {
                 return Ok(RecordChange::Keep);
@@ -204,7 +206,7 @@ async fn result(exchange: &Exchange) -> Outcome {
             response = ask_client(exchange, &stored.id, key, input_request) => {
                 let response = response.map_err(|error| error.into_error_object())?;
                 let responses = InputResponses::from_iter([(key, response)]);
-                accept_responses(runtime, id, &caller(exchange), &responses).await?;
+                accept_responses(runtime, id, &owner(exchange), &responses).await?;
             }
             () = until_closed(exchange, runtime, id, key) => {}
         }
@@ -215,7 +217,7 @@ async fn result(exchange: &Exchange) -> Outcome {
 async fn until_closed(exchange: &Exchange, runtime: &TaskRuntime, id: &str, key: &str) {
     let mut watch = runtime.watch(id);
     loop {
-        match runtime.load(id, &caller(exchange)).await {
+        match runtime.load(id, &owner(exchange)).await {
             Ok(Some(stored)) => match open_requests(&visible(&stored)) {
                 Ok(open) if open.get(key).is_some() => watch.changed_or_ended(&stored).await,
                 _ => return,
@@ -288,7 +290,7 @@ async fn list(exchange: &Exchange) -> Outcome {
     let tasks = runtime
         .config
         .store
-        .list(&caller(exchange), params.cursor.as_deref(), limit + 1)
+        .list(&owner(exchange), params.cursor.as_deref(), limit + 1)
         .await
         .map_err(|error| store_failed(&error))?;
     let page = tasks.iter().take(limit);

@@ -16,7 +16,7 @@ pub use crate::store::tasks::record::{MAX_TASK_RECORD_BYTES, TaskOutcome, TaskRe
 pub struct StoredTask {
     /// The id of the task.
     pub id: String,
-    /// The principal that the task belongs to.
+    /// The principal that the task belongs to. Servers use a digest of the caller's principal.
     pub principal: Principal,
     /// The record.
     pub record: Arc<TaskRecord>,
@@ -144,7 +144,8 @@ impl TaskStoreLimits {
 
 /// A store of tasks.
 ///
-/// A task of another principal is treated exactly like an absent one. A record that expired is gone.
+/// A task of another principal is treated exactly like an absent one. A record that expired is gone. The principals that
+/// servers pass to a store are digests, so the store does not learn the names of users.
 ///
 /// A worker that runs a task holds its lease and renews it. If the worker is lost, the lease ends, and another worker
 /// can [`claim`](Self::claim) the task. Records change only by [`replace`](Self::replace), so that of two changes to

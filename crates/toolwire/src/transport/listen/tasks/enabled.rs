@@ -15,7 +15,7 @@ use toolwire_types::{RawJson, SubscriptionFilter};
 
 use crate::engine::Principal;
 use crate::server::Server;
-use crate::server::tasks::{TaskRuntime, end_of_life, notification, visible};
+use crate::server::tasks::{TaskRuntime, end_of_life, notification, owner_of, visible};
 use crate::sync::lock;
 use crate::transport::listen::ListenState;
 
@@ -73,7 +73,7 @@ impl TaskFeed {
         let feed = Feed {
             stream: Arc::downgrade(stream),
             runtime,
-            principal,
+            owner: owner_of(&principal),
             sent: HashMap::new(),
             hasher: RandomState::new(),
         };
@@ -101,7 +101,7 @@ impl TaskFeed {
 struct Feed {
     stream: Weak<ListenState>,
     runtime: Arc<TaskRuntime>,
-    principal: Principal,
+    owner: Principal,
     /// What was sent last of each task.
     sent: HashMap<String, SentTask>,
     hasher: RandomState,
@@ -121,7 +121,7 @@ impl Feed {
         let mut known = Vec::new();
         for id in requested {
             // A task that cannot be loaded at the moment may exist, and is reported as soon as it can.
-            let loaded = self.runtime.load(&id, &self.principal).await;
+            let loaded = self.runtime.load(&id, &self.owner).await;
             if !matches!(loaded, Ok(None)) && !known.contains(&id) {
                 known.push(id);
             }
@@ -162,7 +162,7 @@ impl Feed {
         while stream.out.is_full() {
             tokio::time::sleep(FULL_QUEUE_PAUSE).await;
         }
-        let loaded = self.runtime.load(id, &self.principal).await;
+        let loaded = self.runtime.load(id, &self.owner).await;
         let sent = self.sent.entry(id.to_owned()).or_default();
         let stored = match loaded {
             Ok(Some(stored)) => stored,
