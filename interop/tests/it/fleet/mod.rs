@@ -11,6 +11,7 @@ mod lost_nodes;
 mod node_client;
 mod record_versions;
 mod scenarios;
+mod tasks;
 mod workload;
 
 use toolwire_interop::{Fleet, Peer, Wire};
@@ -22,11 +23,16 @@ fn start(nodes: usize) -> Fleet {
 }
 
 fn check(peer: Peer, mode: &str) {
+    check_all(peer, mode, expected(Wire::Http, mode));
+}
+
+/// Runs the peer with three nodes, and requires that exactly the expected checks ran and succeeded.
+fn check_all(peer: Peer, mode: &str, expected: Vec<&str>) {
     let checks = peer
         .run_with_fleet(start(3), mode)
         .unwrap_or_else(|problem| panic!("{problem}"));
     let run = format!("{peer:?} in {mode} with three nodes");
-    judge(&checks, expected(Wire::Http, mode), &run);
+    judge(&checks, expected, &run);
 }
 
 #[test]

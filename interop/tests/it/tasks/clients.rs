@@ -4,7 +4,8 @@ use toolwire_interop::{Peer, Subject, Wire};
 
 use crate::clients::run;
 
-fn check(wire: Wire, revision: &str) {
+/// Returns the names of the checks of a revision.
+pub(crate) fn expected(wire: Wire, revision: &str) -> Vec<&'static str> {
     let mut expected = vec![
         "negotiate",
         "task_completes",
@@ -20,6 +21,11 @@ fn check(wire: Wire, revision: &str) {
         Wire::Http => expected.extend(["close", "exit_on_signal"]),
         _ => expected.push("exit_on_close"),
     }
+    expected
+}
+
+fn check(wire: Wire, revision: &str) {
+    let expected = expected(wire, revision);
     run(
         Peer::TypeScriptTasks,
         &Subject::Demo,

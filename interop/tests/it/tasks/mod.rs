@@ -4,5 +4,5 @@
 //! Both directions call the tool `bake`, which each server has in the same form. rmcp as a client is a release, and runs
 //! these checks with its others.
 
-mod clients;
+pub(crate) mod clients;
 mod servers;
