@@ -11,6 +11,9 @@ const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
 /// The file with the constants of the error codes.
 const CODES: &str = "crates/toolwire-types/src/jsonrpc.rs";
 
+/// The crate with the tests of the library.
+const TEST_CRATE: &str = "toolwire-tests/";
+
 /// Shorter parts of a message could be anywhere.
 const SHORTEST_PART: usize = 8;
 
@@ -19,13 +22,26 @@ pub(super) fn check(root: &Path) -> Outcome<Vec<String>> {
     let mut findings = missing_codes(&read(&root.join(CODES))?, &read(&root.join(ERRORS))?);
     let mut sources = String::new();
     for file in files_below(&root.join("crates"))? {
-        if file.ends_with(".rs") && file.contains("/src/") {
-            sources.push_str(&read(&root.join("crates").join(file))?);
+        if is_shipped(&file) {
+            let source = read(&root.join("crates").join(file))?;
+            sources.push_str(without_tests(&source));
         }
     }
     let page = read(&root.join(TROUBLESHOOTING))?;
     findings.extend(missing_messages(&page, &sources));
     Ok(findings)
+}
+
+/// Returns `true` for a source file that is not a test. A message in a test alone is not one that users see.
+fn is_shipped(file: &str) -> bool {
+    let is_test = file.contains("/tests/") || file.ends_with("/tests.rs");
+    file.ends_with(".rs") && file.contains("/src/") && !is_test && !file.starts_with(TEST_CRATE)
+}
+
+/// Returns a source file up to its tests, which are at its end.
+fn without_tests(source: &str) -> &str {
+    let tests = source.find("\n#[cfg(test)]\nmod tests {");
+    &source[..tests.unwrap_or(source.len())]
 }
 
 fn missing_codes(source: &str, page: &str) -> Vec<String> {
@@ -67,5 +83,20 @@ mod tests {
         let page = "| `host … is refused here` | x |\n| plain | y |\n";
         assert!(missing_messages(page, "f(\"is refused here\")").is_empty());
         assert_eq!(missing_messages(page, "").len(), 1);
+    }
+
+    #[test]
+    fn messages_of_tests_do_not_count() {
+        assert!(is_shipped("toolwire/src/server/mod.rs"));
+        for test in [
+            "toolwire/tests/it/main.rs",
+            "toolwire/src/server/tests.rs",
+            "toolwire/src/server/tests/calls.rs",
+            "toolwire-tests/src/lib.rs",
+        ] {
+            assert!(!is_shipped(test), "{test}");
+        }
+        let source = "f();\n#[cfg(test)]\nmod tests {\n    f(\"message\");\n}\n";
+        assert_eq!(without_tests(source), "f();");
     }
 }
