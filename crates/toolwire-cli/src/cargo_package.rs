@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_crate_is_told_apart_from_a_missing_one() {
+    fn message_distinguishes_invalid_crate_from_missing_one() {
         fn check(output: &str, message: &str) {
             let text = unreadable(output).text();
             assert!(text.contains(message) && text.contains(output), "{text}");

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn values_and_references_are_told_apart() {
+    fn reference_is_no_inline_value() {
         fn check(entry: Value, expected: bool) {
             let new = NewEntry {
                 name: "notes".to_owned(),

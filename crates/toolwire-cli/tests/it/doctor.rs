@@ -93,7 +93,7 @@ async fn proxy_is_considered_only_for_its_addresses() {
 }
 
 #[tokio::test]
-async fn faults_of_tls_are_told_apart() {
+async fn certificate_faults_fail_the_step_tls() {
     let (secure, _) = tls::start_with("127.0.0.1", Default::default()).await;
     let detail = check_failed(&[secure.url()], "TLS", 3).await;
     assert!(
@@ -163,7 +163,7 @@ async fn other_responses_are_not_mcp() {
 }
 
 #[tokio::test]
-async fn broken_commands_are_told_apart() {
+async fn broken_command_fails_the_step_that_it_reached() {
     check_failed(&["--", "no-such-server-command"], "command", 3).await;
     let directory = TempDirectory::new("doctor");
     let file = directory.write("notes.txt", "no program");

@@ -113,7 +113,7 @@ async fn tool_that_requires_tasks_needs_a_server_with_tasks() {
 }
 
 #[tokio::test]
-async fn errors_are_told_apart() {
+async fn rpc_error_fails_the_task_and_tool_error_completes_it() {
     let server = server()
         .tool(
             plain("rpc", |_: RequestContext| async {

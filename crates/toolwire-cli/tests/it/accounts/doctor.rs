@@ -5,7 +5,7 @@ use crate::accounts::protected_server::ProtectedServer;
 use crate::doctor::check_failed;
 
 #[tokio::test]
-async fn missing_and_rejected_tokens_are_told_apart() {
+async fn missing_token_and_rejected_token_fail_with_different_details() {
     let issuer = AuthorizationServer::start().await;
     let protected = ProtectedServer::start(&issuer).await;
     let detail = check_failed(&[protected.url()], "token", 6).await;
