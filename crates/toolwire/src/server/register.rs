@@ -62,6 +62,7 @@ impl Server {
     /// Panics if its name is already registered.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "register_prompt")]
     pub fn prompt(self, prompt: impl IntoPrompt) -> Self {
         unwrap_or_panic(self.add_prompt(prompt));
         self
@@ -73,6 +74,7 @@ impl Server {
     /// Panics if its URI is already registered or has no scheme.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "register_resource")]
     pub fn resource(self, resource: impl IntoResource) -> Self {
         unwrap_or_panic(self.add_resource(resource));
         self
@@ -109,6 +111,7 @@ impl Server {
     /// Panics if the protocol defines the method, or if it is registered twice.
     #[must_use]
     #[track_caller]
+    #[doc(alias = "set_request_handler")]
     pub fn method<P, R, E, F, Fut>(self, name: impl Into<String>, handler: F) -> Self
     where
         P: DeserializeOwned,

@@ -27,6 +27,7 @@ const ROOT_METADATA: &str = "/.well-known/oauth-protected-resource";
 /// Tokens are JWTs that one of the issuers signed, unless another [`TokenVerifier`] is set. The `aud` of a token has to
 /// name this resource. This check cannot be disabled.
 #[derive(Debug)]
+#[doc(alias = "AuthSettings")]
 pub struct ResourceServerConfig {
     resource: String,
     other_audiences: Vec<String>,

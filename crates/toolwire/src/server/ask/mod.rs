@@ -97,7 +97,7 @@ impl RequestContext {
     /// - if the user does not accept,
     /// - if the key is used for two different requests,
     /// - if a legacy client cannot be reached or does not respond.
-    #[doc(alias = "elicitation", alias = "elicit_input")]
+    #[doc(alias = "elicit", alias = "elicitation", alias = "elicit_input")]
     pub async fn ask<A: FormOutput>(
         &self,
         key: impl Into<String>,
@@ -158,7 +158,7 @@ impl RequestContext {
     /// # Errors
     /// Returns an error as [`ask`](Self::ask) does, and if the tool uses and tool results of the conversation do not
     /// match.
-    #[doc(alias = "create_message", alias = "sampling")]
+    #[doc(alias = "create_message", alias = "sample", alias = "sampling")]
     #[deprecated(
         note = "MCP deprecates sampling (SEP-2577), and a revision of 28 July 2027 or later may remove it. Call the API of a model provider instead"
     )]

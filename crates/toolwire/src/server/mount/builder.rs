@@ -36,6 +36,7 @@ use crate::server::visibility::{Caller, Visibility};
 /// # drop(server);
 /// ```
 #[derive(Clone)]
+#[doc(alias = "ToolTransform")]
 pub struct Mount {
     /// The name in messages. `None` for a mount without a name.
     pub(crate) name: Option<String>,

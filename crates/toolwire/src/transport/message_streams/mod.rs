@@ -14,6 +14,7 @@ use toolwire_proto::framing::encode_line;
 ///
 /// [`Server::serve_messages`](crate::Server::serve_messages) and `Client::connect_messages` take it. An implementation
 /// can write `async fn receive(&mut self) -> io::Result<Option<Vec<u8>>>`.
+#[doc(alias = "Transport")]
 pub trait MessageReader: Send + 'static {
     /// Returns the next JSON-RPC message, or `None` at the end of the connection. An error ends the connection, too.
     ///

@@ -34,7 +34,8 @@ use crate::transport::outgoing_queue::retain_heap;
 /// has verified an access token inserts a [`TokenInfo`](crate::TokenInfo) into the extensions of the
 /// request. Sessions, streams and request states then belong to the principal of that token.
 #[derive(Debug, Clone)]
-#[doc(alias = "StreamableHttpService", alias = "streamable")]
+#[doc(alias = "StreamableHttp", alias = "StreamableHttpService")]
+#[doc(alias = "streamable", alias = "streamable_http_app")]
 pub struct HttpService {
     endpoint: Arc<HttpEndpoint>,
     further: Arc<FurtherServices<Self>>,
