@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_numbers_are_noticed() {
+    fn missing_numbers_are_detected() {
         let delivered = |number| BusDelivery::Message(message(number));
         let lagged = BusDelivery::Lagged;
         for (envelopes, expected) in [

@@ -152,7 +152,7 @@ async fn absent_engine_and_invalid_names_are_rejected() {
 }
 
 #[tokio::test]
-async fn one_closed_connection_is_not_noticed() {
+async fn one_closed_connection_fails_no_command() {
     let engine = Engine::start();
     let nonces = engine.connect().await.nonces();
     let mut commands = engine.commands().await;

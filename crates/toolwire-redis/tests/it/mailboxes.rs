@@ -83,7 +83,7 @@ async fn node_whose_lease_has_ended_learns_of_it() {
 }
 
 #[tokio::test]
-async fn messages_that_a_failover_lost_are_noticed() {
+async fn messages_that_a_failover_lost_are_detected() {
     let engine = Engine::start();
     let mailboxes = engine.connect().await.mailboxes();
     let mut commands = engine.commands().await;
@@ -112,7 +112,7 @@ async fn messages_that_a_failover_lost_are_noticed() {
 }
 
 #[tokio::test]
-async fn message_with_the_number_of_a_lost_one_is_noticed() {
+async fn message_with_the_number_of_a_lost_one_is_detected() {
     let engine = Engine::start();
     let node = engine.connect().await;
     let mailboxes = node.mailboxes();

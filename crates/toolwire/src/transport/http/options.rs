@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_stores_are_noticed() {
+    fn missing_stores_are_detected() {
         let new = HttpOptions::new;
         let sessions =
             || new().with_session_store(Arc::new(MemorySessionStore::default()) as Arc<_>);
