@@ -7,6 +7,7 @@ mod aliases;
 mod code_blocks;
 mod code_paths;
 mod diagrams;
+mod examples;
 mod host_links;
 mod item_links;
 mod limits;
@@ -103,7 +104,9 @@ fn check_files(root: &Path) -> Outcome {
     let files = markdown_files(root)?;
     let repository = repository(root)?;
     let mut findings = host_links::check(root, &files);
-    findings.extend(code_paths::check(&files, &files_below(root)?));
+    let all_files = files_below(root)?;
+    findings.extend(code_paths::check(&files, &all_files));
+    findings.extend(examples::check(&files, &all_files));
     findings.extend(reference::check(root)?);
     findings.extend(plots::check(root)?);
     findings.extend(recording::check(root)?);
