@@ -30,8 +30,8 @@ pub(crate) struct Demo {
     /// With `--http`, share sessions, streams and tasks with other nodes through this Redis or Valkey
     #[arg(long, value_name = "URL", requires = "http")]
     pub(crate) redis: Option<String>,
-    /// With `--http`, seal request state with the 32 bytes of this file, so that other nodes with the same file accept it;
-    /// may be repeated: the first key seals, and all of them open
+    /// With `--http`, seal request state with the 32 bytes of this file. Other nodes with the same file accept it. May be
+    /// repeated: the first key seals, and all of them open
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) state_key: Vec<PathBuf>,
     /// Serve only this protocol revision; may be repeated

@@ -56,8 +56,8 @@ pub(crate) struct Gateway {
     #[cfg(feature = "otel")]
     #[arg(long, conflicts_with = "check")]
     pub(crate) trace_ids_in_errors: bool,
-    /// Seal request state with the 32 bytes of this file, so that the gateway opens it after a restart, and others with
-    /// the same file do, too; may be repeated: the first key seals, and all of them open
+    /// Seal request state with the 32 bytes of this file. A gateway with the same file opens it, also after a restart. May
+    /// be repeated: the first key seals, and all of them open
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
     pub(crate) state_key: Vec<PathBuf>,
     #[command(flatten)]

@@ -41,8 +41,8 @@ pub(crate) struct Proxy {
     /// started then
     #[arg(long)]
     pub(crate) lazy: bool,
-    /// With `--listen`, seal request state with the 32 bytes of this file, so that the proxy opens it after a restart, and
-    /// others with the same file do, too; may be repeated: the first key seals, and all of them open
+    /// With `--listen`, seal request state with the 32 bytes of this file. A proxy with the same file opens it, also after a
+    /// restart. May be repeated: the first key seals, and all of them open
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) state_key: Vec<PathBuf>,
 }
