@@ -85,6 +85,7 @@ fn check_file(file: &File) -> Vec<Finding> {
         findings.extend(layers::check(file, &source));
         findings.extend(pure::check(file, &source));
         findings.extend(versions::check(file, &source));
+        findings.extend(style::check_test_names(file, &source));
     }
     findings
 }

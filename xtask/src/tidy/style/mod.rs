@@ -10,6 +10,7 @@ mod words;
 use std::fmt::Write as _;
 use std::path::Path;
 
+pub(super) use self::words::check_test_names;
 use super::source::Source;
 use super::{File, Finding, code, read_files};
 use crate::steps::Outcome;

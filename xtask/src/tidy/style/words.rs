@@ -127,6 +127,28 @@ pub(super) fn check_identifiers(file: &File, source: &Source) -> Vec<Finding> {
     findings
 }
 
+/// Finds words in the names of tests. Other names in tests may contain them.
+pub(in crate::tidy) fn check_test_names(file: &File, source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut is_test = false;
+    for (line, text) in numbered(&source.code) {
+        let text = text.trim();
+        if text.starts_with("#[") {
+            is_test |= text == "#[test]" || text.starts_with("#[tokio::test");
+            continue;
+        }
+        for (_, name) in names(text).filter(|_| is_test) {
+            for word in parts(name) {
+                if PROSE.contains(&&*word) && !is_allowed(&file.text, line, &word) {
+                    findings.push(file.finding(line, format!("`{word}` in `{name}`")));
+                }
+            }
+        }
+        is_test = false;
+    }
+    findings
+}
+
 /// Returns the words of a text, in lower case.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|character: char| !character.is_alphanumeric() && !"'_".contains(character))
@@ -220,6 +242,20 @@ mod tests {
             .map(|finding| (finding.line, finding.rule))
             .collect();
         let expected = [(1, "`told`"), (2, "`refused`"), (7, "`kept`")];
+        assert_eq!(found, expected.map(|(line, rule)| (line, rule.to_owned())));
+    }
+
+    #[test]
+    fn names_of_tests_are_read() {
+        let text = "#[test]\nfn faults_are_told_apart() {}\n#[tokio::test(start_paused = true)]\nasync fn call_is_refused() {\n    fn answer() {}\n}\nfn news() {}\n";
+        let found: Vec<(usize, String)> = check_test_names(&file(text), &Source::new(text))
+            .into_iter()
+            .map(|finding| (finding.line, finding.rule))
+            .collect();
+        let expected = [
+            (2, "`told` in `faults_are_told_apart`"),
+            (4, "`refused` in `call_is_refused`"),
+        ];
         assert_eq!(found, expected.map(|(line, rule)| (line, rule.to_owned())));
     }
 
