@@ -35,8 +35,8 @@ pub(crate) enum RuledKind<'a> {
 pub(crate) enum EntryKind {
     Tool,
     Prompt,
-    /// A resource or a template.
     Resource,
+    Template,
 }
 
 /// The use of an entry.

@@ -17,11 +17,10 @@ pub(crate) struct EntryTable {
     /// The annotations of tools by their names at the upstream.
     tools: HashMap<String, Option<RawJson>>,
     prompts: HashSet<String>,
-    /// The URIs of resources in their order, and for lookups: each tool and prompt is compared with all of them.
-    resources: Vec<String>,
-    resource_uris: HashSet<String>,
-    templates: Vec<String>,
-    template_texts: HashSet<String>,
+    /// The URIs of resources.
+    resources: HashSet<String>,
+    /// The texts of templates.
+    templates: HashSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -51,35 +50,12 @@ impl EntryTable {
         table.prompts = prompts.map(|(name, _)| name).collect();
         let resources = catalog.resources().into_iter();
         table.resources = resources.map(|(uri, _)| uri).collect();
-        table.resource_uris = table.resources.iter().cloned().collect();
         let templates = catalog.resource_templates().into_iter();
         table.templates = templates.map(|(text, _)| text).collect();
-        table.template_texts = table.templates.iter().cloned().collect();
         table
     }
 
-    /// Returns the name of the upstream.
-    pub(crate) fn upstream(&self) -> &str {
-        &self.upstream
-    }
-
-    /// Returns the URIs of resources.
-    pub(crate) fn resources(&self) -> &[String] {
-        &self.resources
-    }
-
-    /// Returns the texts of templates.
-    pub(crate) fn templates(&self) -> &[String] {
-        &self.templates
-    }
-
-    /// Returns `true` if a text is that of a template.
-    pub(crate) fn has_template(&self, text: &str) -> bool {
-        self.template_texts.contains(text)
-    }
-
-    /// Returns the kinds of the entries with this name or URI. A name that is neither that of a tool nor that of a prompt
-    /// is a URI.
+    /// Returns the kinds of the entries with this name, URI or template. A name that no other entry has is a URI.
     pub(crate) fn kinds(&self, own_name: &str) -> Vec<EntryKind> {
         let mut kinds = Vec::new();
         if self.tools.contains_key(own_name) {
@@ -88,8 +64,10 @@ impl EntryTable {
         if self.prompts.contains(own_name) {
             kinds.push(EntryKind::Prompt);
         }
-        let is_resource = self.resource_uris.contains(own_name);
-        if kinds.is_empty() || self.has_template(own_name) || is_resource {
+        if self.templates.contains(own_name) {
+            kinds.push(EntryKind::Template);
+        }
+        if kinds.is_empty() || self.resources.contains(own_name) {
             kinds.push(EntryKind::Resource);
         }
         kinds
@@ -114,7 +92,7 @@ impl EntryTable {
                 RuledKind::Tool(annotations.as_ref().map(RawJson::as_raw_value))
             }
             EntryKind::Prompt if !self.prompts.contains(own_name) => return None,
-            EntryKind::Resource if self.has_template(own_name) => RuledKind::Template,
+            EntryKind::Template => RuledKind::Template,
             EntryKind::Prompt | EntryKind::Resource => RuledKind::Other,
         };
         Some(RuledEntry {
@@ -150,7 +128,7 @@ mod tests {
         let table = EntryTable::new("one", None, &catalog);
         let check = |name: &str, expected: &[EntryKind]| assert_eq!(table.kinds(name), expected);
         check("a:1", &[EntryKind::Tool, EntryKind::Resource]);
-        check("ask", &[EntryKind::Prompt, EntryKind::Resource]);
+        check("ask", &[EntryKind::Prompt, EntryKind::Template]);
         check("a:2", &[EntryKind::Resource]);
     }
 }

@@ -5,30 +5,26 @@
 
 use std::sync::Arc;
 
-use toolwire::BoxFuture;
 use toolwire::middleware::{Middleware, Next, Outcome, Request};
+use toolwire::{BoxFuture, MountedUris};
 use toolwire_proto::methods::is_about_task;
 use toolwire_proto::relay::policy::Decision;
 
 use crate::access::{AccessRules, EntryKind, EntryUse};
 use crate::decision_record::record;
-use crate::exposed_uris::ExposedUris;
-use crate::source::GatewaySource;
+use crate::source::{GatewaySource, UsedEntries};
 use crate::unknown::unknown_entry;
 
 /// Rejects the requests that the policy denies.
 pub(crate) struct Guard {
     source: GatewaySource,
     access: Arc<AccessRules>,
-    uris: Arc<ExposedUris>,
+    /// The URIs at the main address.
+    uris: MountedUris,
 }
 
 impl Guard {
-    pub(crate) fn new(
-        source: GatewaySource,
-        access: Arc<AccessRules>,
-        uris: Arc<ExposedUris>,
-    ) -> Self {
+    pub(crate) fn new(source: GatewaySource, access: Arc<AccessRules>, uris: MountedUris) -> Self {
         Self {
             source,
             access,
@@ -43,10 +39,14 @@ impl Guard {
         };
         let table = self.source.table();
         let arguments = EntryUse::Call(request.arguments());
+        let mut sent_uri = None;
         let (kinds, entry_use) = match request.method() {
             "tools/call" => (vec![EntryKind::Tool], arguments),
             "prompts/get" => (vec![EntryKind::Prompt], arguments),
-            "resources/read" | "resources/subscribe" => (vec![EntryKind::Resource], arguments),
+            "resources/read" | "resources/subscribe" => {
+                sent_uri = request.name().filter(|sent| *sent != own_name);
+                (vec![EntryKind::Resource], arguments)
+            }
             // The rules saw the arguments when the task was created.
             method if is_about_task(method) => (vec![EntryKind::Tool], EntryUse::List),
             // A completion, which has no arguments yet.
@@ -57,13 +57,12 @@ impl Guard {
         if self.source.has_logins() && !token.valid {
             return Decision::denied();
         }
-        self.source.decide(
-            &self.access,
-            &self.uris,
-            (&kinds, own_name),
-            token,
-            entry_use,
-        )
+        let used = UsedEntries {
+            kinds: &kinds,
+            own_name,
+            sent_uri,
+        };
+        (self.source).decide(&self.access, &self.uris, used, token, entry_use)
     }
 }
 

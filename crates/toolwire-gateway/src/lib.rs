@@ -31,7 +31,6 @@ mod connection;
 mod decision_record;
 mod entries;
 mod error;
-mod exposed_uris;
 mod front_auth;
 mod gateway;
 mod guard;

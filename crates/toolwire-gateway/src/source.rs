@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::json;
 use toolwire::relay::UpstreamSource;
-use toolwire::{Catalog, ErrorObject, RawJson, Source, SourceListener, TokenInfo};
+use toolwire::{Catalog, ErrorObject, MountedUris, RawJson, Source, SourceListener, TokenInfo};
 use toolwire_proto::invisible_characters::without_invisible;
 use toolwire_proto::relay::pins::{PinKind, PinMode, PinStatus};
 use toolwire_proto::relay::policy::Decision;
@@ -15,7 +15,6 @@ use crate::access::{AccessRules, EntryKind, EntryUse};
 use crate::connect::UpstreamLogin;
 use crate::decision_record::record;
 use crate::entries::EntryTable;
-use crate::exposed_uris::ExposedUris;
 use crate::invisible_text::{is_unreadable, stripped};
 use crate::offered_connection::{OfferedConnection, OfferedEntries};
 use crate::pins::{EntryReview, Offer, PinStore, Review, UpstreamPins};
@@ -44,6 +43,17 @@ struct GatewaySourceInner {
 struct SourceListeners {
     next: u64,
     by_number: BTreeMap<u64, SourceListener>,
+}
+
+/// The entries that a caller uses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsedEntries<'a> {
+    /// What they can be.
+    pub(crate) kinds: &'a [EntryKind],
+    /// The name, URI or template that all of them have at the upstream.
+    pub(crate) own_name: &'a str,
+    /// The URI that the client sent for a resource, if the upstream has another one.
+    pub(crate) sent_uri: Option<&'a str>,
 }
 
 /// How changes of the upstream are treated.
@@ -125,29 +135,38 @@ impl GatewaySource {
         self.0.login.is_some()
     }
 
-    /// Decides about the entries of these kinds with this name at the upstream. One that is denied, and one that does not
-    /// exist, denies all of them.
+    /// Decides about entries by their names at the main address, whose URIs are `uris`. One that is denied, and one that
+    /// does not exist, denies all of them.
     pub(crate) fn decide(
         &self,
         access: &AccessRules,
-        uris: &ExposedUris,
-        (kinds, own_name): (&[EntryKind], &str),
+        uris: &MountedUris,
+        used: UsedEntries<'_>,
         token: &TokenInfo,
         entry_use: EntryUse<'_>,
     ) -> Decision {
-        let table = self.table();
+        let (table, own_name) = (self.table(), used.own_name);
         let mut last = Decision::denied();
-        for kind in kinds {
+        for kind in used.kinds {
             let exposed = match kind {
-                EntryKind::Resource => uris.exposed(self, own_name),
-                _ => table.exposed_name(own_name),
+                EntryKind::Resource => uris.uri(&self.0.name, own_name),
+                EntryKind::Template => uris.template(&self.0.name, own_name),
+                EntryKind::Tool | EntryKind::Prompt => Some(table.exposed_name(own_name)),
             };
-            last = match table.ruled(*kind, &exposed, own_name) {
-                Some(entry) => access.decide(&entry, token, entry_use),
-                None => Decision::denied(),
+            // Without a mount at the main address, it is not known which rules are about the resource.
+            let Some(exposed) = exposed else {
+                return Decision::denied();
             };
-            if !last.is_allowed {
-                break;
+            // The request may have found its URI before the exposed one changed.
+            let sent = used.sent_uri.filter(|sent| *sent != exposed);
+            for exposed in [Some(&*exposed), sent].into_iter().flatten() {
+                last = match table.ruled(*kind, exposed, own_name) {
+                    Some(entry) => access.decide(&entry, token, entry_use),
+                    None => Decision::denied(),
+                };
+                if !last.is_allowed {
+                    return last;
+                }
             }
         }
         last
@@ -157,13 +176,17 @@ impl GatewaySource {
     pub(crate) fn visibility(
         &self,
         access: &Arc<AccessRules>,
-        uris: &Arc<ExposedUris>,
+        uris: &MountedUris,
     ) -> impl Fn(&toolwire::Caller<'_>, &str) -> bool + Send + Sync + 'static {
-        let (source, access, uris) = (self.clone(), Arc::clone(access), Arc::clone(uris));
+        let (source, access, uris) = (self.clone(), Arc::clone(access), uris.clone());
         move |caller, own_name| {
             let kinds = source.table().kinds(own_name);
-            let entries = (&*kinds, own_name);
-            let decision = source.decide(&access, &uris, entries, caller.token(), EntryUse::List);
+            let used = UsedEntries {
+                kinds: &kinds,
+                own_name,
+                sent_uri: None,
+            };
+            let decision = source.decide(&access, &uris, used, caller.token(), EntryUse::List);
             if !decision.is_allowed {
                 // A request for the entry ends here.
                 record(source.name(), own_name, decision);

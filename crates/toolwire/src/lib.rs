@@ -132,7 +132,7 @@ pub use server::middleware;
 pub use server::{
     Caller, Catalog, CompletionRequest, CompletionValues, ConnectedClient, Extension, HandlerSet,
     IntoPrompt, IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate,
-    IntoTool, IntoToolError, IntoToolResponse, Mount, PromptArguments, PromptHandler,
+    IntoTool, IntoToolError, IntoToolResponse, Mount, MountedUris, PromptArguments, PromptHandler,
     PromptResponse, RegistrationError, RequestContext, RequestScope, ResourceData, ResourceHandler,
     ResourceResponse, ResourceTemplateHandler, Server, Source, SourceListener, TemplateArguments,
     ToolError, ToolHandler, ToolResponse,

@@ -25,10 +25,11 @@ use crate::config::{AuthConfig, GatewayConfig};
 use crate::connect::check_user_logins;
 use crate::connection::{GatewayOptions, has_exchange, upstream_source};
 use crate::error::GatewayError;
-use crate::exposed_uris::ExposedUris;
 use crate::front_auth::FrontAuth;
 use crate::limits::{CommonLimits, UpstreamLimits};
 use crate::pins::PinStore;
+use crate::source::GatewaySource;
+use crate::sync::lock;
 
 pub use self::config_file::ConfigFile;
 pub use self::report::{EntryReport, GatewayReport, UpstreamReport};
@@ -51,6 +52,8 @@ struct GatewayInner {
     options: GatewayOptions,
     server: Server,
     common: Common,
+    /// The sources of the upstreams, for readers that do not wait for the state.
+    sources: Mutex<Arc<[GatewaySource]>>,
     auth: Option<FrontAuth>,
     /// The configuration of the start. Some of its settings stay in force until the next start.
     start_config: GatewayConfig,
@@ -104,16 +107,16 @@ impl Gateway {
         if !options.is_read_only {
             configure_audit(&audit, &config)?;
         }
+        let server = Server::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
         let common = Common {
             access: Arc::new(AccessRules::new(config.policy.clone())),
             audit: Arc::new(audit),
             pins: Arc::new(pins),
-            uris: Arc::new(ExposedUris::default()),
+            uris: server.mounted_uris(),
             middleware: options.middleware.clone(),
             state_keys: options.state_keys.clone(),
             logins: logins.cloned(),
         };
-        let server = Server::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
         let server = common
             .in_front(server)
             .with_middleware(AuditedServer::new(Arc::clone(&common.audit)));
@@ -137,6 +140,7 @@ impl Gateway {
                 options,
                 server,
                 common,
+                sources: Mutex::default(),
                 auth,
                 start_config: config.clone(),
                 state: tokio::sync::Mutex::new(GatewayState {
@@ -199,7 +203,7 @@ impl Gateway {
         move || {
             let sources = gateway
                 .upgrade()
-                .map(|gateway| gateway.common.uris.sources());
+                .map(|gateway| Arc::clone(&lock(&gateway.sources)));
             let sources = sources.iter().flat_map(|sources| sources.iter());
             sources
                 .map(|source| (source.name().to_owned(), source.connection().load()))
@@ -260,10 +264,10 @@ impl Gateway {
         Ok(())
     }
 
-    /// Sets the upstreams whose resources rules may name, before they are mounted.
+    /// Sets the upstreams whose load is read.
     fn set_sources(&self, upstreams: &[RunningUpstream]) {
         let sources = upstreams.iter().map(|upstream| upstream.source.clone());
-        self.inner.common.uris.set_sources(sources);
+        *lock(&self.inner.sources) = sources.collect();
     }
 }
 

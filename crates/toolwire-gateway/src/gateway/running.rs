@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolwire::middleware::Middleware;
 use toolwire::relay::UpstreamSource;
-use toolwire::{KeyRing, Mount, RegistrationError, Server, Source};
+use toolwire::{KeyRing, Mount, MountedUris, RegistrationError, Server, Source};
 
 use crate::access::AccessRules;
 use crate::audit::{AuditLog, AuditedServer};
@@ -12,7 +12,6 @@ use crate::config::UpstreamConfig;
 use crate::connect::UserLogins;
 use crate::connection::is_restricted;
 use crate::error::GatewayError;
-use crate::exposed_uris::ExposedUris;
 use crate::gateway::PATH;
 use crate::guard::Guard;
 use crate::limits::{CommonLimits, UpstreamLimits};
@@ -25,7 +24,8 @@ pub(super) struct Common {
     pub(super) access: Arc<AccessRules>,
     pub(super) audit: Arc<AuditLog>,
     pub(super) pins: Arc<PinStore>,
-    pub(super) uris: Arc<ExposedUris>,
+    /// The URIs at the main address.
+    pub(super) uris: MountedUris,
     pub(super) middleware: Option<Arc<dyn Middleware>>,
     pub(super) state_keys: Option<KeyRing>,
     /// The logins of users at upstreams, if users are identified.
@@ -224,7 +224,7 @@ impl RunningUpstream {
         mount = mount.with_middleware(Guard::new(
             self.source.clone(),
             Arc::clone(&common.access),
-            Arc::clone(&common.uris),
+            common.uris.clone(),
         ));
         self.limits.add_to(self.own_limits.add_to(mount))
     }

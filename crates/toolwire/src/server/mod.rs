@@ -73,7 +73,7 @@ pub use elicit::{
     single_value_schema,
 };
 pub use extension::Extension;
-pub use mount::{Catalog, Mount, Source, SourceListener};
+pub use mount::{Catalog, Mount, MountedUris, Source, SourceListener};
 pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptHandler, PromptResponse};
 pub use register::HandlerSet;
 pub use registry::RegistrationError;

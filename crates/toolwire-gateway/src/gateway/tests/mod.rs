@@ -11,6 +11,7 @@ mod reload;
 mod rules;
 mod security;
 mod tasks;
+mod uri_rules;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -175,7 +175,7 @@ fn private_paths(upstream: &str, tool: &str) -> String {
 }
 
 /// Returns the client of the server at `/mcp/NAME`.
-async fn client_of_upstream(gateway: &Gateway, name: &str) -> Client {
+pub(super) async fn client_of_upstream(gateway: &Gateway, name: &str) -> Client {
     let state = gateway.inner.state.lock().await;
     let mut upstreams = state.upstreams.iter();
     let upstream = upstreams.find(|upstream| upstream.config.name == name);

@@ -10,6 +10,7 @@ mod declarations;
 mod edit;
 mod entries;
 mod install;
+mod mounted_uris;
 mod origin;
 mod part;
 #[cfg(feature = "relay")]
@@ -26,6 +27,7 @@ pub use builder::Mount;
 pub(crate) use declarations::Declarations;
 pub(crate) use entries::{conflict, sort};
 pub(crate) use install::Mounts;
+pub use mounted_uris::MountedUris;
 pub(crate) use origin::{CatalogEntry, Origin};
 #[cfg(feature = "relay")]
 pub(crate) use roots::{ROOTS_CHANGED, RootsListener};

@@ -40,6 +40,12 @@ pub(crate) struct MountClaims {
     pub(crate) templates: Vec<String>,
 }
 
+impl MountClaims {
+    fn is_empty(&self) -> bool {
+        self.uris.is_empty() && self.templates.is_empty()
+    }
+}
+
 /// The table of URIs, with the mounts in its order.
 #[derive(Debug, Default)]
 pub(crate) struct ExposedUris {
@@ -83,11 +89,26 @@ impl UriClaims {
     pub(crate) fn exposed(&self) -> Arc<ExposedUris> {
         Arc::clone(&lock(&self.0).exposed)
     }
+
+    /// Returns the number of the mount with a name, and a table with this mount. `None` if no mount has the name.
+    pub(crate) fn of_mount(&self, name: &str) -> Option<(Arc<ExposedUris>, usize)> {
+        let claims = lock(&self.0);
+        let mut by_mount = claims.by_mount.iter();
+        let (mount, claimed) =
+            by_mount.find(|(_, claimed)| claimed.name.as_deref() == Some(name))?;
+        let exposed = if claimed.is_empty() {
+            // The current table has only the mounts with claims.
+            Arc::new(ExposedUris::new(&claims.by_mount, Some(*mount)))
+        } else {
+            Arc::clone(&claims.exposed)
+        };
+        Some((exposed, *mount))
+    }
 }
 
 impl Claims {
     fn rebuild(&mut self) {
-        let exposed = Arc::new(ExposedUris::new(&self.by_mount));
+        let exposed = Arc::new(ExposedUris::new(&self.by_mount, None));
         for (mount, claimed) in &self.by_mount {
             let differs =
                 |uri: &String| exposed.exposed(*mount, uri) != self.exposed.exposed(*mount, uri);
@@ -104,10 +125,11 @@ impl Claims {
 }
 
 impl ExposedUris {
-    fn new(claims: &BTreeMap<usize, MountClaims>) -> Self {
-        let has_claims =
-            |claims: &&MountClaims| !claims.uris.is_empty() || !claims.templates.is_empty();
-        let claims = claims.iter().filter(|(_, claims)| has_claims(claims));
+    /// Creates the table of the mounts with claims, and of a further one, which will have claims.
+    fn new(claims: &BTreeMap<usize, MountClaims>, further: Option<usize>) -> Self {
+        let claims = claims.iter();
+        let claims =
+            claims.filter(|(mount, claims)| !claims.is_empty() || further == Some(**mount));
         let mut table = UriTable::new();
         // All sources are added before their URIs, so that none can claim a URI with the prefix of another one.
         let sources: Vec<(usize, usize, &MountClaims)> = claims
@@ -355,6 +377,28 @@ mod tests {
         registry.release(3);
         assert_eq!(registry.take_outdated(), BTreeSet::from([7]));
         assert_eq!(registry.exposed().exposed(7, "x://1"), "x://1");
+    }
+
+    #[test]
+    fn mount_without_claims_gets_the_prefix_of_its_first_claim() {
+        let registry = UriClaims::default();
+        registry.claim(3, claims("a", &["x://1"], &[]));
+        registry.claim(5, claims("my_notes", &[], &[]));
+        registry.claim(7, claims("my-notes", &[], &[]));
+        let check = |name: &str, expected: &str| {
+            let (exposed, mount) = registry.of_mount(name).unwrap();
+            assert_eq!(exposed.exposed(mount, "x://1"), expected, "{name}");
+        };
+        check("a", "x://1");
+        // Each is asked about alone, as if it were the only one to get claims.
+        check("my_notes", "my-notes+x://1");
+        check("my-notes", "my-notes+x://1");
+        registry.claim(7, claims("my-notes", &["x://1"], &[]));
+        check("my-notes", "my-notes+x://1");
+        registry.claim(5, claims("my_notes", &["x://1"], &[]));
+        check("my_notes", "my-notes+x://1");
+        check("my-notes", "my-notesx+x://1");
+        assert!(registry.of_mount("b").is_none());
     }
 
     #[test]
