@@ -55,7 +55,6 @@ pub struct ParkedCall<I, O> {
     previous: Option<O>,
     /// When the first open request arrived that the client has not got in this round.
     collecting_since: Option<Duration>,
-    timeout: Duration,
 }
 
 /// The phase of a parked call.
@@ -113,15 +112,7 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
             last_key: 0,
             previous: None,
             collecting_since: None,
-            timeout: PARKED_TIMEOUT,
         }
-    }
-
-    /// Sets how long the call is parked at most, for an upstream with a shorter limit of its own.
-    #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout.min(PARKED_TIMEOUT);
-        self
     }
 
     /// Returns the round that runs, or whose outcome was sent last. The next state names the round after it.
@@ -176,7 +167,7 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
         if !matches!(self.phase, ParkedPhase::Running) {
             return None;
         }
-        let deadline = now.saturating_add(self.timeout);
+        let deadline = now.saturating_add(PARKED_TIMEOUT);
         self.phase = ParkedPhase::Parked { outcome, deadline };
         self.collecting_since = None;
         Some(deadline)
