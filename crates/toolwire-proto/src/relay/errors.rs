@@ -6,7 +6,7 @@ use toolwire_types::CallToolResult;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LostCall {
-    /// The relay cancelled the call while it waited for input.
+    /// The relay cancelled the call before it ended.
     Cancelled,
     /// The call ended, and its outcome is not stored any more.
     Ended,
@@ -20,7 +20,7 @@ pub enum LostCall {
 pub fn lost_call(call: LostCall) -> CallToolResult {
     let state = match call {
         LostCall::Cancelled => {
-            "The tool was cancelled while it waited, so it did not run to its end."
+            "The tool was cancelled before its end, because the input came too late or the call was given up."
         }
         LostCall::Ended => "The tool ran to its end, but its result is not available any more.",
         LostCall::Unknown => "It is not known whether the tool ran to its end.",
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn lost_call_is_a_tool_error_that_states_whether_the_tool_ran() {
         for (call, expected) in [
-            (LostCall::Cancelled, "did not run to its end"),
+            (LostCall::Cancelled, "cancelled before its end"),
             (LostCall::Ended, "The tool ran to its end"),
             (LostCall::Unknown, "not known whether"),
         ] {

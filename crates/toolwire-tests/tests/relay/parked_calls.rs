@@ -1,8 +1,10 @@
 //! Calls of a modern client that wait for input, and what ends them.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use toolwire_proto::relay::parked::{OUTCOME_RETENTION, PARKED_TIMEOUT};
+use toolwire_proto::request_state::expiry;
 use toolwire_tests::peer::{Peer, cancel, modern, result_response, within};
 
 use crate::modern_client::{accept_askable, ask, details, elicitation, pair, send_request};
@@ -152,4 +154,47 @@ async fn idle_session_of_a_call_ends_after_five_minutes() {
         while session.next().await.is_some() {}
     });
     assert!(ended.await.is_ok());
+}
+
+/// Returns the text of the tool error for a call that is not parked any more.
+async fn lost(client: &mut Peer, retry: Value) -> String {
+    client.send(retry).await;
+    let lost = client.receive().await;
+    assert_eq!(lost["result"]["isError"], true, "{lost}");
+    let text = lost["result"]["content"][0]["text"].as_str();
+    text.unwrap_or_default().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_is_parked_until_its_deadline() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    let (mut session, call, state) = park(&mut client, &mut connections, 2).await;
+    tokio::time::advance(PARKED_TIMEOUT - Duration::from_millis(1)).await;
+    client.send(retry(3, &state, "q1")).await;
+    assert_eq!(session.receive().await, result_response("s1", declined()));
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["result"]["resultType"], "complete");
+    // The client repeats its round after the outcome was removed.
+    tokio::time::advance(OUTCOME_RETENTION).await;
+    let text = lost(&mut client, retry(4, &state, "q1")).await;
+    assert!(text.contains("The tool ran to its end"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_response_to_a_parked_call_gets_the_error_of_a_lost_call() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    let (mut session, call, state) = park(&mut client, &mut connections, 2).await;
+    tokio::time::advance(PARKED_TIMEOUT).await;
+    for id in [3, 4] {
+        let text = lost(&mut client, retry(id, &state, "q1")).await;
+        assert!(text.contains("cancelled before its end"), "{text}");
+    }
+    let cancelled = session.receive().await;
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], call["id"]);
+    // The expiry of the state is a time of the system clock, which a test cannot set.
+    let state = state.as_str().expect("the state is a text");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let lifetime = expiry(state).expect("it is sealed").saturating_sub(now);
+    assert!(lifetime > 100 * PARKED_TIMEOUT, "{lifetime:?}");
 }

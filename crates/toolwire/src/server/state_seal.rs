@@ -255,7 +255,8 @@ impl Server {
     }
 
     /// Sets how long request state stays valid: the time for the client to gather input and retry (2026-07-28).
-    /// Default: 10 min.
+    /// Default: 10 min. It does not apply to the states of a relay for calls that wait at a server of an earlier revision:
+    /// these calls end after 10 min, and their states after a day.
     #[must_use]
     pub fn with_request_state_ttl(self, ttl: Duration) -> Self {
         self.change_seal(|seal| seal.with_ttl(ttl))

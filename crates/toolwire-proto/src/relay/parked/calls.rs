@@ -99,12 +99,13 @@ impl<I: Clone, O: Clone> ParkedCalls<I, O> {
 
     /// Removes the calls whose deadline or retention is over. The relay cancels those that were parked.
     ///
-    /// The calls are returned as they were before, so that [`ParkedCall::is_open`] tells which to cancel.
+    /// The calls are returned as they were before, so that [`ParkedCall::is_open`] tells which to cancel. One that had
+    /// expired in a round that came too late is not open.
     pub fn expire(&mut self, now: Duration) -> Vec<(CallId, ParkedCall<I, O>)> {
         let expired: Vec<CallId> = self
             .entries
             .iter()
-            .filter(|(_, entry)| entry.call.expires_at().is_some_and(|at| now >= at))
+            .filter(|(_, entry)| entry.call.has_expired(now))
             .map(|(id, _)| *id)
             .collect();
         let removed = expired.into_iter();

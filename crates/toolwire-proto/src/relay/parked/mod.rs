@@ -224,12 +224,13 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
 
     /// Ends the call if its deadline is over. Returns `true` if it has ended by now.
     pub fn expire(&mut self, now: Duration) -> bool {
-        if self.expires_at().is_some_and(|deadline| now >= deadline) {
+        let has_expired = self.has_expired(now);
+        if has_expired {
             self.open.clear();
             self.previous = None;
             self.phase = ParkedPhase::Expired;
         }
-        self.phase_is_expired()
+        has_expired
     }
 
     /// Returns when the call expires. Returns `None` while it runs, and after it expired.
@@ -252,8 +253,9 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
         )
     }
 
-    fn phase_is_expired(&self) -> bool {
-        matches!(self.phase, ParkedPhase::Expired)
+    fn has_expired(&self, now: Duration) -> bool {
+        let is_over = self.expires_at().is_some_and(|deadline| now >= deadline);
+        is_over || matches!(self.phase, ParkedPhase::Expired)
     }
 
     fn take_responses(

@@ -208,6 +208,10 @@ fn expired_calls_are_removed() {
     let removed = calls.insert(id(3), principal(1), parked(), seconds(601));
     assert!(removed.len() == 1 && removed[0].0 == id(1) && removed[0].1.is_open());
     assert_eq!(calls.len(), 1);
+    let late = calls.get_mut(id(3), principal(1)).unwrap();
+    assert_eq!(late.receive_round(1, &[], seconds(601)), Round::Gone);
+    assert_eq!(calls.expire(seconds(601)).len(), 1);
+    assert!(calls.is_empty());
 }
 
 proptest! {

@@ -5,6 +5,7 @@
 //! request of each parked call.
 
 mod input_bytes;
+mod lost_calls;
 mod running_call;
 mod table;
 
@@ -18,6 +19,7 @@ use toolwire_proto::relay::errors::{LostCall, lost_call};
 use toolwire_proto::relay::input_rounds::{RawInputRequest, input_required, read_round};
 use toolwire_proto::relay::parked::{CallId, MAX_OPEN_REQUESTS, PrincipalDigest, Round};
 use toolwire_proto::relay::request_state::principal_digest;
+use toolwire_proto::request_state::StateError;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::Principal;
@@ -32,6 +34,10 @@ use crate::sync::lock;
 
 pub(super) use input_bytes::{CallInputBytes, InputBytes, InputPermit};
 pub(super) use running_call::RunningCall;
+
+/// How long the state of a parked call is valid: much longer than the call, so that a client whose response comes too late
+/// learns how the call ended.
+const STATE_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The outcome of the upstream server.
 pub(super) type UpstreamOutcome = Result<RawJson, ErrorObject>;
@@ -99,17 +105,15 @@ impl ParkedCalls {
     ) -> Result<RoundEnd, ErrorObject> {
         let principal = Principal::of(exchange.context.auth());
         let seal = &exchange.snapshot().options.seal;
-        let opened = seal.open(&purpose(exchange, &principal), state)?;
-        let named = opened.author_state.as_deref().and_then(parse_round);
-        let lost = || RoundEnd::InputRequested(ParkedOutcome::Ended(lost(exchange)));
-        let Some((id, round)) = named else {
-            return Ok(lost());
-        };
+        let opened = seal.open_text(&purpose(exchange, &principal), state);
+        let named = opened.as_deref().and_then(parse_round);
+        let (id, round) = named.ok_or(StateError::unreadable())?;
         let responses = input_responses(exchange)?;
         loop {
             let mut changed = pin!(self.0.changed.notified());
             // Registered before the check, so that no change is missed.
             changed.as_mut().enable();
+            self.expire();
             let received = lock(&self.0.table).receive_round(id, round, &responses);
             match received {
                 Some((Round::Continue(responses), Some(mut running), owner)) => {
@@ -127,7 +131,11 @@ impl ParkedCalls {
                 }
                 Some((Round::Repeat(outcome), ..)) => return Ok(RoundEnd::InputRequested(outcome)),
                 Some((Round::Join, ..)) => changed.await,
-                _ => return Ok(lost()),
+                _ => {
+                    let end = lock(&self.0.table).end_of(id);
+                    let lost = ParkedOutcome::Ended(lost(exchange, end));
+                    return Ok(RoundEnd::InputRequested(lost));
+                }
             }
         }
     }
@@ -148,7 +156,7 @@ impl ParkedCalls {
                 (is_removed, table.park_in(guard.id, guard.owner))
             };
             if is_removed {
-                return Ok(RoundEnd::Done(lost(exchange), None));
+                return Ok(RoundEnd::Done(lost(exchange, LostCall::Cancelled), None));
             }
             tokio::select! {
                 biased;
@@ -175,12 +183,11 @@ impl ParkedCalls {
                 let seal = &exchange.snapshot().options.seal;
                 let purpose = purpose(exchange, &principal);
                 let parked = guard.park(running, |next_round| {
-                    let state = seal.write(&purpose, None, Some(next_round))?;
-                    Ok(state.unwrap_or_default())
+                    seal.seal_text(&purpose, &next_round, STATE_LIFETIME)
                 })?;
                 Ok(RoundEnd::InputRequested(match parked {
                     Some(result) => ParkedOutcome::InputRequired(result),
-                    None => ParkedOutcome::Ended(lost(exchange)),
+                    None => ParkedOutcome::Ended(lost(exchange, LostCall::Cancelled)),
                 }))
             }
         }
@@ -330,9 +337,9 @@ fn purpose<'a>(exchange: &'a Exchange, principal: &'a Principal) -> StatePurpose
 }
 
 /// Returns the outcome for a client whose call is no longer parked. It is never run a second time.
-fn lost(exchange: &Exchange) -> UpstreamOutcome {
+fn lost(exchange: &Exchange, end: LostCall) -> UpstreamOutcome {
     if exchange.route().name() == "tools/call" {
-        let result = lost_call(LostCall::Unknown);
+        let result = lost_call(end);
         return Ok(RawJson::from_serialize(&result).expect("a result holds only text"));
     }
     Err(ErrorObject::invalid_params(

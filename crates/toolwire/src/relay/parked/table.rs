@@ -4,11 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolwire_proto::relay::errors::LostCall;
 use toolwire_proto::relay::parked::{
     CallId, OpenRequest, ParkedCall, ParkedCalls, PrincipalDigest, Round,
 };
 use toolwire_types::RawJson;
 
+use crate::relay::parked::lost_calls::LostCalls;
 use crate::relay::parked::running_call::RunningCall;
 use crate::relay::parked::{ParkedOutcome, UpstreamOutcome};
 
@@ -27,7 +29,11 @@ pub(super) struct ParkedTable {
     ended: VecDeque<CallId>,
     /// The sum of the sizes.
     bytes: usize,
+    lost: LostCalls,
 }
+
+/// A call as the rules have it.
+type RuledCall = ParkedCall<u64, ParkedOutcome>;
 
 #[derive(Debug)]
 struct Entry {
@@ -45,6 +51,7 @@ impl Default for ParkedTable {
             entries: HashMap::new(),
             ended: VecDeque::new(),
             bytes: 0,
+            lost: LostCalls::default(),
         }
     }
 }
@@ -64,7 +71,6 @@ impl ParkedTable {
     pub(super) fn insert(&mut self, id: CallId, owner: PrincipalDigest) -> Vec<RunningCall> {
         let now = self.now();
         let removed = self.calls.insert(id, owner, ParkedCall::new(), now);
-        let removed = removed.into_iter().map(|(id, _)| id).collect();
         let removed = self.forget(removed);
         let entry = Entry {
             owner,
@@ -180,28 +186,43 @@ impl ParkedTable {
 
     /// Removes a call. Returns its request.
     pub(super) fn remove(&mut self, id: CallId) -> Vec<RunningCall> {
-        self.calls.remove(id);
-        self.forget(vec![id])
+        let removed = self.calls.remove(id);
+        self.forget(removed.map(|call| (id, call)))
+    }
+
+    /// Returns what is known about a call of which no round goes on.
+    pub(super) fn end_of(&self, id: CallId) -> LostCall {
+        match self.ended.contains(&id) {
+            true => LostCall::Ended,
+            false => self.lost.get(id),
+        }
     }
 
     /// Removes the calls whose time is over. Returns their requests.
     pub(super) fn expire(&mut self) -> Vec<RunningCall> {
         let now = self.now();
         let expired = self.calls.expire(now);
-        let removed = self.forget(expired.into_iter().map(|(id, _)| id).collect());
+        let removed = self.forget(expired);
         let entries = &self.entries;
         self.ended.retain(|id| entries.contains_key(id));
         removed
     }
 
-    /// Removes what is stored about calls. Returns their requests.
-    fn forget(&mut self, calls: Vec<CallId>) -> Vec<RunningCall> {
+    /// Removes what is stored about calls, except for how they ended. Returns their requests.
+    fn forget(&mut self, calls: impl IntoIterator<Item = (CallId, RuledCall)>) -> Vec<RunningCall> {
         let mut requests = Vec::new();
-        for id in calls {
-            if let Some(entry) = self.entries.remove(&id) {
-                self.bytes -= entry.outcome_bytes;
-                requests.extend(entry.running);
-            }
+        for (id, call) in calls {
+            let Some(entry) = self.entries.remove(&id) else {
+                continue;
+            };
+            self.bytes -= entry.outcome_bytes;
+            let is_cancelled = call.is_open() || entry.running.is_some();
+            let end = match is_cancelled {
+                true => LostCall::Cancelled,
+                false => LostCall::Ended,
+            };
+            self.lost.add(id, end);
+            requests.extend(entry.running);
         }
         requests
     }
