@@ -19,7 +19,7 @@ use crate::telemetry;
 #[cfg(feature = "otel")]
 use crate::telemetry::MetricsPage;
 
-/// Serves until the end of standard input, or until a signal. No server process outlives it.
+/// Serves until the end of standard input, or until a signal. Then it ends its server processes.
 pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     let server = &arguments.server;
     if !server.roots.is_empty() || server.log_level.is_some() {

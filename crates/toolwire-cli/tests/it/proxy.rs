@@ -129,13 +129,13 @@ async fn options_of_a_client_are_rejected() {
     );
 }
 
-/// No server process outlives the proxy.
+/// A proxy ends its server processes, unless it is killed.
 #[cfg(target_os = "linux")]
 mod processes {
     use std::process::Stdio;
     use std::time::Duration;
 
-    use rustix::process::{Pid, Signal, kill_process};
+    use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     use tokio::io::AsyncWriteExt as _;
     use tokio::process::Child;
 
@@ -260,3 +260,25 @@ mod processes {
         assert_eq!(run.ended().await, None);
     }
 }
+
+    #[tokio::test]
+    async fn server_that_ignores_the_end_of_its_input_outlives_a_killed_proxy() {
+        let mut run = Run::start(&[], STUBBORN_SERVER).await;
+        run.signal(Signal::KILL);
+        within(run.proxy.wait()).await.expect("it is a child");
+        let server = run.servers()[0];
+        // The demo has ended with its input, and the server goes on.
+        within(async {
+            while !runs_program(server, "sleep") {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let group = Pid::from_raw(server.cast_signed()).expect("a process id is not zero");
+        kill_process_group(group, Signal::KILL).expect("the server runs");
+    }
+
+    fn runs_program(id: u32, name: &str) -> bool {
+        let running = std::fs::read_to_string(format!("/proc/{id}/comm"));
+        running.is_ok_and(|running| running.trim_end() == name)
+    }

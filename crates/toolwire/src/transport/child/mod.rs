@@ -39,7 +39,8 @@ impl Client {
     /// first, the server is killed at once, so close a client before the end of `main`. A program that exits without
     /// waiting can use a [`ProcessTracker`] to kill the remaining processes.
     ///
-    /// If this process itself is killed (SIGKILL), the server gets no signal. Its stdin ends, and servers exit then.
+    /// If this process itself is killed (SIGKILL), the server gets no signal. Its stdin ends, and most servers exit then. One
+    /// that ignores the end of its stdin goes on.
     ///
     /// If the server exits, the connection is closed: calls fail with an error that [contains the exit
     /// status](Error::server_exit). Spawn it again with a clone of the command. Use
