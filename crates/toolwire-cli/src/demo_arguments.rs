@@ -27,6 +27,9 @@ pub(crate) struct Demo {
     /// With `--http`, also serve clients of revision 2024-11-05 at `/sse`
     #[arg(long, requires = "http")]
     pub(crate) sse: bool,
+    /// With `--http`, append a line of JSON for each HTTP request to this file; `-` is standard error
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) access_log: Option<PathBuf>,
     /// With `--http`, share sessions, streams and tasks with other nodes through this Redis or Valkey
     #[arg(long, value_name = "URL", requires = "http")]
     pub(crate) redis: Option<String>,

@@ -42,6 +42,9 @@ pub(crate) struct Gateway {
     /// Serve at this address, instead of the one of the configuration; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", conflicts_with = "check")]
     pub(crate) listen: Option<String>,
+    /// Append a line of JSON for each HTTP request to this file; `-` is standard error
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    pub(crate) access_log: Option<PathBuf>,
     /// Read the configuration, connect, show what would be offered, and exit
     #[arg(long)]
     pub(crate) check: bool,

@@ -1,5 +1,7 @@
 //! The options of commands that serve on standard input and output, or over HTTP.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -14,6 +16,9 @@ pub(crate) struct ListenOptions {
     /// With `--listen`, also serve clients of revision 2024-11-05 at `/sse`
     #[arg(long, requires = "listen")]
     pub(crate) sse: bool,
+    /// With `--listen`, append a line of JSON for each HTTP request to this file; `-` is standard error
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) access_log: Option<PathBuf>,
     /// Permit an address that other machines can reach; each of them can use the server with your credentials
     #[arg(long)]
     pub(crate) insecure_open: bool,

@@ -5,6 +5,7 @@
     reason = "the command also supports the deprecated features of servers"
 )]
 
+mod access_log;
 mod accounts;
 mod argument_values;
 mod arguments;

@@ -7,6 +7,7 @@ use clap::CommandFactory;
 use toolwire::ProcessTracker;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 
+use crate::access_log::AccessLog;
 use crate::arguments::{Arguments, Command};
 use crate::closing::close;
 #[cfg(feature = "events")]
@@ -303,6 +304,10 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     if arguments.sse {
         options = options.with_http_sse();
     }
+    let access_log = AccessLog::open_if(arguments.access_log.as_deref(), screen)?;
+    if let Some(log) = &access_log {
+        options = options.with_access_log(log.writer());
+    }
     let serve_failure =
         |error: toolwire::Error| Failure::new(Exit::NoConnection, error.to_string());
     let keys = read_state_keys(&arguments.state_key)?;
@@ -317,6 +322,10 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
         .map_err(serve_failure)?;
     // The server also runs if standard error is closed.
     let _ = writeln!(std::io::stderr(), "listening on {}", listener.url());
-    listener.run().await.map_err(serve_failure)?;
+    let served = listener.run().await;
+    if let Some(log) = access_log {
+        log.flush();
+    }
+    served.map_err(serve_failure)?;
     Ok(Exit::Success)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use toolwire::client_middleware::ClientMiddleware;
 use toolwire::middleware::Middleware;
 use toolwire::relay::{Upstream, UpstreamSource};
+use toolwire::transport::http::AccessRecord;
 use toolwire::types::Implementation;
 use toolwire::{ClientBuilder, KeyRing, Principal, ProcessTracker, ServerCommand};
 use toolwire_auth::client::{IdentityProvider, OAuthConfig, RegisteredClient};
@@ -19,6 +20,8 @@ use crate::config::{
 use crate::connect::UserLogins;
 
 type StderrListener = dyn Fn(&str, &str) + Send + Sync;
+
+type AccessLog = dyn Fn(&AccessRecord) + Send + Sync;
 
 type ConnectHook = dyn Fn(&str, ClientBuilder) -> ClientBuilder + Send + Sync;
 
@@ -37,6 +40,7 @@ pub struct GatewayOptions {
     pub(crate) is_read_only: bool,
     pub(crate) middleware: Option<Arc<dyn Middleware>>,
     pub(crate) state_keys: Option<KeyRing>,
+    pub(crate) access_log: Option<Arc<AccessLog>>,
     client_middleware: Option<Arc<ClientMiddlewareSource>>,
     pub(crate) tokens: Arc<CallerTokens>,
 }
@@ -88,6 +92,14 @@ impl GatewayOptions {
     #[must_use]
     pub fn with_request_state_keys(mut self, keys: KeyRing) -> Self {
         self.state_keys = Some(keys);
+        self
+    }
+
+    /// Sets a function that gets the record of each HTTP request at all addresses, as
+    /// [`HttpOptions::with_access_log`](toolwire::transport::http::HttpOptions::with_access_log) does.
+    #[must_use]
+    pub fn with_access_log(mut self, log: impl Fn(&AccessRecord) + Send + Sync + 'static) -> Self {
+        self.access_log = Some(Arc::new(log));
         self
     }
 

@@ -65,7 +65,16 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
         connected.map_err(|error| connect::failed(&error, &target))
     };
     let outcome = match interrupts.or(connecting).await {
-        Ok(()) => serve(&relay, &arguments.listen, addresses, &mut interrupts).await,
+        Ok(()) => {
+            serve(
+                &relay,
+                &arguments.listen,
+                addresses,
+                &mut interrupts,
+                screen,
+            )
+            .await
+        }
         Err(failure) => Err(failure),
     };
     close(relay.close(), &processes, &mut interrupts).await?;

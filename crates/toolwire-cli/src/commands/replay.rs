@@ -53,7 +53,7 @@ pub(crate) async fn replay(arguments: Replay, screen: &Arc<Screen>) -> Result<Ex
             }
             against(&record, &arguments, screen).await
         }
-        None => serve_record(&record, &arguments).await,
+        None => serve_record(&record, &arguments, screen).await,
     }
 }
 
@@ -97,7 +97,11 @@ fn read(path: &Path) -> Result<Record, Failure> {
     })
 }
 
-async fn serve_record(record: &Record, arguments: &Replay) -> Result<Exit, Failure> {
+async fn serve_record(
+    record: &Record,
+    arguments: &Replay,
+    screen: &Arc<Screen>,
+) -> Result<Exit, Failure> {
     if !arguments.server.command.is_empty() {
         return Err(
             Failure::usage("a command is given, but not what to do with it").with_advice(
@@ -110,7 +114,14 @@ async fn serve_record(record: &Record, arguments: &Replay) -> Result<Exit, Failu
     let relay = RecordedServer::new(record, arguments.strict)
         .upstream()
         .relay();
-    let outcome = serve(&relay, &arguments.listen, addresses, &mut interrupts).await;
+    let outcome = serve(
+        &relay,
+        &arguments.listen,
+        addresses,
+        &mut interrupts,
+        screen,
+    )
+    .await;
     close(relay.close(), &ProcessTracker::new(), &mut interrupts).await?;
     outcome
 }

@@ -2,14 +2,17 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use toolwire::relay::Relay;
 use toolwire::transport::StdioOptions;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 
+use crate::access_log::AccessLog;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::listen_arguments::ListenOptions;
+use crate::screen::Screen;
 use crate::telemetry;
 
 /// Serves until the end of standard input, or over HTTP until a signal. `addresses` are those of [`addresses`].
@@ -18,9 +21,10 @@ pub(super) async fn serve(
     options: &ListenOptions,
     addresses: Option<Vec<SocketAddr>>,
     interrupts: &mut Interrupts,
+    screen: &Arc<Screen>,
 ) -> Result<Exit, Failure> {
     match addresses {
-        Some(addresses) => serve_http(relay, options, &addresses, interrupts).await,
+        Some(addresses) => serve_http(relay, options, &addresses, interrupts, screen).await,
         None => interrupts.or(serve_stdio(relay)).await,
     }
 }
@@ -61,12 +65,17 @@ async fn serve_http(
     arguments: &ListenOptions,
     addresses: &[SocketAddr],
     interrupts: &mut Interrupts,
+    screen: &Arc<Screen>,
 ) -> Result<Exit, Failure> {
     let mut options = HttpOptions::new()
         .with_public_hosts(arguments.public_host.clone())
         .without_signals();
     if arguments.sse {
         options = options.with_http_sse();
+    }
+    let access_log = AccessLog::open_if(arguments.access_log.as_deref(), screen)?;
+    if let Some(log) = &access_log {
+        options = options.with_access_log(log.writer());
     }
     let server = telemetry::observe_server(relay.server().clone());
     let listener = HttpListener::bind(server.clone(), addresses, options).await;
@@ -75,16 +84,17 @@ async fn serve_http(
     let _ = writeln!(std::io::stderr(), "listening on {}", listener.url());
     let mut serving = std::pin::pin!(listener.run());
     let served = tokio::select! {
-        served = &mut serving => served,
+        served = &mut serving => served.map_err(|error| failed(&error)),
         _ = interrupts.next() => {
             server.shutdown();
-            tokio::select! {
-                served = serving => served,
-                exit = interrupts.next() => return Err(Failure::silent(exit)),
-            }
+            let finishing = async { serving.await.map_err(|error| failed(&error)) };
+            interrupts.or(finishing).await
         }
     };
-    served.map_err(|error| failed(&error))?;
+    if let Some(log) = access_log {
+        log.flush();
+    }
+    served?;
     Ok(Exit::Success)
 }
 

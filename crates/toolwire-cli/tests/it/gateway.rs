@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::client::{TempDirectory, run, run_command};
 use crate::http::HttpDemo;
-use crate::process::toolwire;
+use crate::process::{toolwire, within};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
 
@@ -87,6 +87,47 @@ async fn servers_of_a_host_file_become_upstreams() {
     let gateway = toolwire(&["gateway", "--from", &file, "--listen", "127.0.0.1:0"]);
     let gateway = HttpDemo::start_command(gateway).await;
     assert_adds(&gateway.url(), "my_demo_add", "modern").await;
+}
+
+#[tokio::test]
+async fn access_log_has_the_requests_at_all_addresses() {
+    let directory = TempDirectory::new("gateway");
+    let config = configuration(&directory, &demo("one", ""));
+    let log = directory.0.join("access.jsonl");
+    let mut gateway = toolwire(&["gateway", "--config", &config, "--access-log"]);
+    gateway.arg(&log);
+    let gateway = HttpDemo::start_command(gateway).await;
+    assert_adds(&gateway.url(), "one_add", "modern").await;
+    assert_adds(&format!("{}/one", gateway.url()), "add", "modern").await;
+    expect_calls(&log, &[("/mcp", "one_add"), ("/mcp/one", "add")]).await;
+}
+
+/// Waits until an access log has calls of these tools at these paths.
+pub(crate) async fn expect_calls(log: &Path, expected: &[(&str, &str)]) {
+    within(async {
+        loop {
+            let text = std::fs::read_to_string(log).unwrap_or_default();
+            // The last line may be incomplete.
+            let lines = text
+                .split_inclusive('\n')
+                .filter(|line| line.ends_with('\n'));
+            let lines = lines.map(|line| serde_json::from_str(line).expect("a line is JSON"));
+            let calls: Vec<serde_json::Value> = lines
+                .filter(|line: &serde_json::Value| line["method"] == "tools/call")
+                .collect();
+            let found = calls
+                .iter()
+                .map(|line| (line["path"].as_str(), line["name"].as_str()));
+            let expected = expected
+                .iter()
+                .map(|(path, name)| (Some(*path), Some(*name)));
+            if found.eq(expected) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -211,8 +252,6 @@ mod signals {
     use rustix::process::{Pid, Signal, kill_process};
 
     use super::*;
-    use crate::process::within;
-
     fn signal(gateway: &HttpDemo, signal: Signal) {
         let id = Pid::from_raw(gateway.process_id().cast_signed()).expect("it is not zero");
         kill_process(id, signal).expect("the process is a child of this process");
@@ -223,14 +262,18 @@ mod signals {
         let directory = TempDirectory::new("gateway");
         let audit = "[audit]\nfile = \"audit.jsonl\"\n";
         let config = configuration(&directory, &(demo("one", "") + audit));
-        let gateway = toolwire(&["gateway", "--config", &config]);
+        let access_log = directory.0.join("access.jsonl");
+        let mut gateway = toolwire(&["gateway", "--config", &config, "--access-log"]);
+        gateway.arg(&access_log);
         let gateway = HttpDemo::start_command(gateway).await;
         assert_adds(&gateway.url(), "one_add", "modern").await;
-        // Only the signal makes the gateway write to a new file.
+        // Only the signal makes the gateway write to new files.
         let log = directory.0.join("audit.jsonl");
-        std::fs::rename(&log, directory.0.join("moved.jsonl")).unwrap();
+        for file in [&log, &access_log] {
+            std::fs::rename(file, file.with_extension("moved")).unwrap();
+        }
         assert_adds(&gateway.url(), "one_add", "modern").await;
-        assert!(!log.exists());
+        assert!(!log.exists() && !access_log.exists());
         signal(&gateway, Signal::HUP);
         within(async {
             while !log.exists() {
@@ -241,7 +284,7 @@ mod signals {
         configuration(&directory, &demo("one", "prefix = \"first\""));
         let call = ["call", &gateway.url(), "first_add", "a=1", "b=2"];
         within(async {
-            while run(&call).await.code != Some(0) {
+            while run(&call).await.code != Some(0) || !access_log.exists() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         })

@@ -2,7 +2,8 @@
 
 use tokio::process::Command;
 
-use crate::client::{run, run_command};
+use crate::client::{TempDirectory, run, run_command};
+use crate::gateway::expect_calls;
 use crate::http::HttpDemo;
 use crate::process::toolwire;
 
@@ -80,6 +81,42 @@ async fn client_over_http_reaches_an_address() {
         ];
         assert_adds(toolwire(&call)).await;
     }
+}
+
+#[tokio::test]
+async fn access_log_has_the_requests_over_http() {
+    let directory = TempDirectory::new("access-log");
+    let (of_demo, of_proxy) = (directory.0.join("demo"), directory.0.join("proxy"));
+    let mut demo = toolwire(&["demo", "--http", "127.0.0.1:0", "--access-log"]);
+    demo.arg(&of_demo);
+    let demo = HttpDemo::start_command(demo).await;
+    let mut proxy = toolwire(&[
+        "proxy",
+        &demo.url(),
+        "--listen",
+        "127.0.0.1:0",
+        "--access-log",
+    ]);
+    proxy.arg(&of_proxy);
+    let proxy = HttpDemo::start_command(proxy).await;
+    for _ in 0..2 {
+        let call = ["call", &proxy.url(), "add", "a=1", "b=2", "--json"];
+        assert_adds(toolwire(&call)).await;
+    }
+    for log in [&of_demo, &of_proxy] {
+        expect_calls(log, &[("/mcp", "add"), ("/mcp", "add")]).await;
+    }
+    // On stdio, there are no requests over HTTP.
+    let url = demo.url();
+    let failed = run(&["proxy", &url, "--access-log", "-"]).await.failed(2);
+    assert!(failed.contains("--listen"), "{failed}");
+    let missing = directory.0.join("none/access").display().to_string();
+    let listen = ["--listen", "127.0.0.1:0", "--access-log", &missing];
+    let failed = run(&[&["proxy", &url], &listen[..]].concat())
+        .await
+        .failed(2);
+    assert!(failed.contains("none/access"), "{failed}");
+    assert!(failed.contains("`-` for standard error"), "{failed}");
 }
 
 #[tokio::test]
@@ -259,7 +296,6 @@ mod processes {
         run.signal(Signal::KILL);
         assert_eq!(run.ended().await, None);
     }
-}
 
     #[tokio::test]
     async fn server_that_ignores_the_end_of_its_input_outlives_a_killed_proxy() {
@@ -282,3 +318,4 @@ mod processes {
         let running = std::fs::read_to_string(format!("/proc/{id}/comm"));
         running.is_ok_and(|running| running.trim_end() == name)
     }
+}

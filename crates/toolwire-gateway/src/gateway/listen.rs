@@ -66,6 +66,10 @@ impl Gateway {
             .with_trusted_proxies(config.trusted_proxies)
             .without_signals()
             .without_start_message();
+        let options = match self.inner.options.access_log.clone() {
+            Some(log) => options.with_access_log(move |record| log(record)),
+            None => options,
+        };
         match &self.inner.auth {
             Some(auth) => options.with_authorizer(auth.clone()),
             None => options,

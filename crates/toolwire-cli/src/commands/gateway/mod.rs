@@ -14,6 +14,7 @@ use toolwire::transport::http::HttpListener;
 use toolwire_gateway::{ConfigFile, Gateway, GatewayError, GatewayOptions};
 
 use self::settings::load;
+use crate::access_log::AccessLog;
 use crate::accounts;
 use crate::closing::close;
 use crate::failure::{Exit, Failure};
@@ -30,7 +31,7 @@ pub(crate) use self::pins::pins;
 /// How often the configuration file is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Serves until a signal, or reports what would be served. No server process outlives it.
+/// Serves until a signal, or reports what would be served. Then it ends its server processes.
 pub(crate) async fn gateway(
     arguments: &gateway_arguments::Gateway,
     screen: &Arc<Screen>,
@@ -48,6 +49,10 @@ pub(crate) async fn gateway(
     }
     if let Some(keys) = read_state_keys(&arguments.state_key)? {
         options = options.with_request_state_keys(keys);
+    }
+    let access_log = AccessLog::open_if(arguments.access_log.as_deref(), screen)?;
+    if let Some(log) = &access_log {
+        options = options.with_access_log(log.writer());
     }
     if arguments.check {
         options = options.read_only();
@@ -71,9 +76,12 @@ pub(crate) async fn gateway(
     let outcome = if arguments.check {
         interrupts.or(check::check(&gateway, screen)).await
     } else {
-        let watching = watch(&gateway, file, hangups);
+        let watching = watch(&gateway, file, hangups, access_log.clone());
         serve(&gateway, arguments.insecure_open, watching, &mut interrupts).await
     };
+    if let Some(log) = access_log {
+        log.flush();
+    }
     close(gateway.close(), &processes, &mut interrupts).await?;
     outcome
 }
@@ -120,14 +128,23 @@ async fn run(
     Ok(Exit::Success)
 }
 
-/// Passes changes of the configuration file and of the lock file to the gateway. Never ends.
-async fn watch(gateway: &Gateway, mut file: Option<ConfigFile>, mut hangups: Hangups) {
+/// Passes changes of the configuration file and of the lock file to the gateway, and opens log files again at SIGHUP. Never
+/// ends.
+async fn watch(
+    gateway: &Gateway,
+    mut file: Option<ConfigFile>,
+    mut hangups: Hangups,
+    access_log: Option<AccessLog>,
+) {
     let mut looks = tokio::time::interval(LOOK_INTERVAL);
     loop {
         let is_forced = tokio::select! {
             _ = looks.tick() => false,
             () = hangups.next() => true,
         };
+        if let Some(log) = access_log.as_ref().filter(|_| is_forced) {
+            log.reopen();
+        }
         match &mut file {
             Some(file) => file.update(gateway, is_forced).await,
             None if is_forced => gateway.reopen_audit(),
