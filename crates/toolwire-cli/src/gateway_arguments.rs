@@ -12,6 +12,7 @@ Examples:
     toolwire gateway --config gateway.toml          many servers at one address
     toolwire gateway --from mcp.json                all servers of a host's file
     toolwire gateway --config gateway.toml --check  what would be offered
+    toolwire gateway --config gateway.toml --stdio  for a host that starts it
 All servers are at /mcp, and each one alone at /mcp/NAME. The file is read again
 when it changes, and at SIGHUP.";
 
@@ -42,8 +43,12 @@ pub(crate) struct Gateway {
     /// Serve at this address, instead of the one of the configuration; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", conflicts_with = "check")]
     pub(crate) listen: Option<String>,
+    /// Serve all servers on standard input and output, for a host that starts this command; standard output has nothing but
+    /// messages
+    #[arg(long, conflicts_with_all = ["listen", "check"])]
+    pub(crate) stdio: bool,
     /// Append a line of JSON for each HTTP request to this file; `-` is standard error
-    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdio", "check"])]
     pub(crate) access_log: Option<PathBuf>,
     /// Read the configuration, connect, show what would be offered, and exit
     #[arg(long)]

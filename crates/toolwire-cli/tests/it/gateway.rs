@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
 use crate::client::{TempDirectory, run, run_command};
 use crate::http::HttpDemo;
-use crate::process::{toolwire, within};
+use crate::process::{Demo, Era, toolwire, within};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
 
@@ -87,6 +89,71 @@ async fn servers_of_a_host_file_become_upstreams() {
     let gateway = toolwire(&["gateway", "--from", &file, "--listen", "127.0.0.1:0"]);
     let gateway = HttpDemo::start_command(gateway).await;
     assert_adds(&gateway.url(), "my_demo_add", "modern").await;
+}
+
+/// Returns the names of the tools.
+async fn tool_names(client: &mut Demo) -> Vec<String> {
+    let listed = client.ask("tools/list", json!({})).await;
+    let tools = listed["result"]["tools"].as_array().expect("a list");
+    let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn all_upstreams_are_served_on_standard_input_and_output() {
+    for era in Era::BOTH {
+        let directory = TempDirectory::new("gateway");
+        let config = configuration(&directory, &(demo("one", "") + &demo("two", "")));
+        let mut gateway = toolwire(&["gateway", "--config", &config, "--stdio"]);
+        gateway.stderr(std::process::Stdio::piped());
+        // The client fails at a line that is no message.
+        let mut client = Demo::start_command(era, gateway).await;
+        for tool in ["one_add", "two_add"] {
+            assert!(tool_names(&mut client).await.contains(&tool.to_owned()));
+            let sum = client.call(tool, json!({"a": 1, "b": 2})).await;
+            assert_eq!(sum["structuredContent"]["sum"], 3, "{sum}");
+        }
+        // The connection stays when the configuration changes.
+        configuration(&directory, &demo("one", "prefix = \"first\""));
+        within(async {
+            while !tool_names(&mut client)
+                .await
+                .contains(&"first_add".to_owned())
+            {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        let sum = client.call("first_add", json!({"a": 1, "b": 2})).await;
+        assert_eq!(sum["structuredContent"]["sum"], 3, "{sum}");
+        let names = tool_names(&mut client).await;
+        assert!(!names.iter().any(|name| name.starts_with("two_")));
+        let ended = client.end().await;
+        assert!(ended.status.success(), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("listening"), "{}", ended.stderr);
+    }
+}
+
+#[tokio::test]
+async fn options_of_http_are_rejected_on_standard_input_and_output() {
+    let directory = TempDirectory::new("gateway");
+    let config = configuration(&directory, &demo("one", ""));
+    let stdio = ["gateway", "--config", &config, "--stdio"];
+    for options in [
+        &["--listen", "127.0.0.1:0"][..],
+        &["--access-log", "access.jsonl"],
+        &["--check"],
+    ] {
+        let failed = run(&[&stdio[..], options].concat()).await.failed(2);
+        assert!(failed.contains("--stdio"), "{failed}");
+        assert!(failed.contains(options[0]), "{failed}");
+    }
+    let auth = "[auth]\nissuer = \"https://id.test\"\naudience = \"https://tools.test/mcp\"\n";
+    configuration(&directory, &(demo("one", "") + auth));
+    let failed = run(&stdio).await.failed(2);
+    let expected = "toolwire: --stdio serves the local user, who cannot send an access token, and the configuration has \
+                    [auth]\n  try: remove [auth], or serve over HTTP without --stdio\n";
+    assert_eq!(failed, expected);
 }
 
 #[tokio::test]

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwire::ProcessTracker;
+use toolwire::transport::StdioOptions;
 use toolwire::transport::http::HttpListener;
-use toolwire_gateway::{ConfigFile, Gateway, GatewayError, GatewayOptions};
+use toolwire_gateway::{ConfigFile, Gateway, GatewayConfig, GatewayError, GatewayOptions};
 
 use self::settings::load;
 use crate::access_log::AccessLog;
@@ -31,7 +32,7 @@ pub(crate) use self::pins::pins;
 /// How often the configuration file is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Serves until a signal, or reports what would be served. Then it ends its server processes.
+/// Serves until a signal or the end of standard input, or reports what would be served. Then it ends its server processes.
 pub(crate) async fn gateway(
     arguments: &gateway_arguments::Gateway,
     screen: &Arc<Screen>,
@@ -42,6 +43,9 @@ pub(crate) async fn gateway(
     // A change after this moment is noticed.
     let file = arguments.settings.config.as_deref().map(ConfigFile::new);
     let config = interrupts.or(load(&arguments.settings, screen)).await?;
+    if arguments.stdio {
+        check_stdio(&config)?;
+    }
     let processes = ProcessTracker::new();
     let mut options = options(screen, &processes)?;
     if let Some(listen) = &arguments.listen {
@@ -77,13 +81,47 @@ pub(crate) async fn gateway(
         interrupts.or(check::check(&gateway, screen)).await
     } else {
         let watching = watch(&gateway, file, hangups, access_log.clone());
-        serve(&gateway, arguments.insecure_open, watching, &mut interrupts).await
+        if arguments.stdio {
+            serve_stdio(&gateway, watching, &mut interrupts).await
+        } else {
+            serve(&gateway, arguments.insecure_open, watching, &mut interrupts).await
+        }
     };
     if let Some(log) = access_log {
         log.flush();
     }
     close(gateway.close(), &processes, &mut interrupts).await?;
     outcome
+}
+
+/// Rejects a configuration whose callers have to be identified.
+fn check_stdio(config: &GatewayConfig) -> Result<(), Failure> {
+    if config.auth.is_none() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "--stdio serves the local user, who cannot send an access token, and the configuration has [auth]",
+    )
+    .with_advice("remove [auth], or serve over HTTP without --stdio"))
+}
+
+/// Serves all upstreams on standard input and output until the end of the input.
+async fn serve_stdio(
+    gateway: &Gateway,
+    watching: impl Future<Output = ()>,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, Failure> {
+    let serving = async {
+        gateway.connect().await.map_err(|error| failed(&error))?;
+        let options = StdioOptions::new().without_start_message();
+        let served = gateway.server().clone().serve_stdio_with(options).await;
+        served.map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
+        Ok(Exit::Success)
+    };
+    tokio::select! {
+        served = interrupts.or(serving) => served,
+        () = watching => Ok(Exit::Success),
+    }
 }
 
 async fn serve(
