@@ -200,6 +200,12 @@ pub mod apps {
     }
 }
 
+/// Checks of JSON values against JSON Schemas.
+#[cfg(feature = "schema-validation")]
+pub mod schema {
+    pub use crate::engine::schema_check::{SchemaChecker, SchemaVerdict};
+}
+
 /// Values of URI template variables.
 pub mod uri_template {
     pub use toolwire_proto::uri_template::{TemplateValue, Values};

@@ -1,5 +1,7 @@
 //! Checks against JSON Schemas. Without the feature `schema-validation`, a schema that needs a check is rejected.
 
+#[cfg(feature = "schema-validation")]
+mod checker;
 #[cfg(not(feature = "schema-validation"))]
 mod disabled;
 #[cfg(feature = "schema-validation")]
@@ -7,6 +9,8 @@ mod enabled;
 #[cfg(feature = "schema-validation")]
 mod violations;
 
+#[cfg(feature = "schema-validation")]
+pub use checker::{SchemaChecker, SchemaVerdict};
 #[cfg(not(feature = "schema-validation"))]
 pub(crate) use disabled::SchemaCheck;
 #[cfg(feature = "schema-validation")]
