@@ -3,8 +3,8 @@
 import { bundled, check, ensure, equal } from "./browser.mjs";
 
 export async function schemaChecks() {
-  const { MAX_DEPTH, MAX_STEPS, SchemaRoot, initialValue, resolve, validate } = await bundled(
-    'export * from "./schema/limits"; export * from "./schema/resolve"; export * from "./schema/validate";',
+  const { MAX_DEPTH, MAX_STEPS, SchemaRoot, initialValue, matches, resolve } = await bundled(
+    'export * from "./schema/limits"; export * from "./schema/resolve"; export * from "./schema/variant_match";',
   );
   /** Returns a schema with this many references in a row, of which the last one refers to a string. */
   const chain = (length) => {
@@ -15,21 +15,28 @@ export async function schemaChecks() {
   };
   /** Returns lists inside of each other. */
   const nested = (depth) => (depth === 0 ? [] : [nested(depth - 1)]);
-  const problemOf = (value, schema) => validate(value, schema).problem;
+  const isVariant = (value, schema) => matches(value, schema, new SchemaRoot(schema));
+  const problemOf = (value, schema) => {
+    try {
+      isVariant(value, schema);
+      return undefined;
+    } catch (error) {
+      return error.message;
+    }
+  };
 
   await check("numbers_are_compared_exactly", async () => {
     // Old versions of Node.js cannot make such numbers. Browsers can.
     JSON.isRawJSON ??= (value) => typeof value?.rawJSON === "string";
     const raw = (text) => ({ rawJSON: text });
-    const problemsOf = (text, schema) => validate(raw(text), schema).violations.length;
-    const isValue = (text, expected) => problemsOf(text, { const: expected }) === 0;
+    const isValue = (text, expected) => isVariant(raw(text), { const: expected });
     const big = raw("12345678901234567890");
     ensure(isValue("12345678901234567890", big) && isValue("1234567890123456789e1", big), "the same number");
     ensure(!isValue("12345678901234567891", big), "another number");
     for (const text of ["1.0", "10e-1", "0.1E+1", "1"]) ensure(isValue(text, 1), text);
     for (const text of ["0.0", "-0", "0e5"]) ensure(isValue(text, 0), text);
-    for (const [text, expected] of [["1.0", 0], ["1e3", 0], ["12345678901234567890.5", 1], ["15e-1", 1]]) {
-      equal(problemsOf(text, { type: "integer" }), expected, text);
+    for (const [text, expected] of [["1.0", true], ["1e3", true], ["12345678901234567890.5", false], ["15e-1", false]]) {
+      equal(isVariant(raw(text), { type: "integer" }), expected, text);
     }
   });
 
@@ -45,7 +52,7 @@ export async function schemaChecks() {
 
   await check("steps_are_limited", async () => {
     // The list is one step, and each item another one.
-    const items = (count) => validate(Array(count).fill(1), { items: {} }).problem;
+    const items = (count) => problemOf(Array(count).fill(1), { items: {} });
     equal(items(MAX_STEPS - 1), undefined);
     const beyond = "the schema or the value needs more than 200000 steps";
     equal(items(MAX_STEPS), beyond);
@@ -54,9 +61,6 @@ export async function schemaChecks() {
     equal(problemOf(list, { const: [...list] }), undefined);
     equal(problemOf(list, { enum: ["text", 1, [0]] }), undefined);
     equal(problemOf(list, { enum: [[0], [0], [0]] }), beyond);
-    const text = "a".repeat(MAX_STEPS * 64);
-    equal(problemOf(text, { type: "string" }), undefined);
-    equal(problemOf(text, { maxLength: 1 }), beyond);
   });
 
   await check("endless_schemas_end", async () => {
@@ -84,9 +88,9 @@ export async function schemaChecks() {
 
   await check("invalid_references_are_no_constraint", async () => {
     for (const reference of ["#/$defs/%", "#/$defs/%ff", "#/absent", "#absent", "https://example.com/schema"]) {
-      equal(validate(1, { $ref: reference, $defs: {} }), { violations: [] }, reference);
+      ensure(isVariant(1, { $ref: reference, $defs: {} }), reference);
     }
-    equal(validate(1, { $ref: "#/$defs/a%25b", $defs: { "a%b": { type: "string" } } }).violations.length, 1);
-    equal(validate({}, { type: [{ toString: 1 }], required: [{ toString: 1 }] }), { violations: [] });
+    ensure(!isVariant(1, { $ref: "#/$defs/a%25b", $defs: { "a%b": { type: "string" } } }), "an escaped name");
+    ensure(isVariant({}, { type: [{ toString: 1 }], required: [{ toString: 1 }] }), "invalid keywords");
   });
 }

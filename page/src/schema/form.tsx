@@ -7,7 +7,7 @@ import { Row, hintOf, type FieldProps, type Resolved } from "./field_row";
 import { checkDepth, type Schema, type SchemaRoot } from "./limits";
 import { asArray, asObject, choicesOf, initialValue, resolve, typesOf, variantLabel, variantsOf } from "./resolve";
 import { BooleanField, ChoiceField, NumberField, OtherField, TextField } from "./simple_fields";
-import { matches } from "./validate";
+import { matches } from "./variant_match";
 
 /** One value of a form. Throws a SchemaLimitError if its schema or the whole form is beyond a limit. */
 export function Field(props: FieldProps) {

@@ -9,8 +9,8 @@ export type Schema = JsonObject;
 export const MAX_DEPTH = 64;
 
 /**
- * The maximum number of steps of one check of a value, or of one form. A step is a schema, an item or member that is
- * compared, or 64 characters of a text whose length is checked.
+ * The maximum number of steps of one form. A step is a schema, or an item or member that is compared to find the variant of
+ * a value.
  */
 export const MAX_STEPS = 200_000;
 

@@ -74,7 +74,10 @@ function anchored(name: string, root: SchemaRoot): Json | undefined {
   return all.find((one) => isObject(one) && (one.$anchor === name || one.$dynamicAnchor === name));
 }
 
-export const asObject = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
+const NO_MEMBERS: JsonObject = {};
+
+/** Returns the value if it is an object. Otherwise returns an empty one, which is always the same. */
+export const asObject = (value: Json | undefined): JsonObject => (isObject(value) ? value : NO_MEMBERS);
 export const asArray = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
 
 /** Returns the types that a schema names or implies. */

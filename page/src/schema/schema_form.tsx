@@ -7,7 +7,7 @@ import { Boundary } from "../widgets/boundary";
 import { JsonEditor } from "../widgets/json_editor";
 import { Field } from "./form";
 import { SchemaRoot, type Schema } from "./limits";
-import { validate } from "./validate";
+import { useVerdict } from "./verdict";
 
 /** What the user edits. Both edit one value. */
 export type EditMode = "form" | "json" | "both";
@@ -24,15 +24,14 @@ export function SchemaForm(props: {
 }) {
   const { name, schema, value, onChange } = props;
   const [failure, setFailure] = useState<string | undefined>(undefined);
-  const { violations, problem } = validate(value, schema);
-  const reason = problem ?? failure;
-  const mode = reason === undefined ? props.mode : "json";
+  const { violations = [], reason } = useVerdict(name, schema, value) ?? {};
+  const mode = failure === undefined ? props.mode : "json";
   const title = `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
   return (
     <>
-      {reason !== undefined && (
+      {failure !== undefined && (
         <p class="warning" role="status">
-          There is no form, because {plainLine(reason)}. Edit the JSON instead.
+          There is no form, because {plainLine(failure)}. Edit the JSON instead.
         </p>
       )}
       <div class={`editors ${mode}`}>
@@ -48,12 +47,11 @@ export function SchemaForm(props: {
           <JsonEditor label={`${title} as JSON`} value={value} onChange={onChange} onValid={props.onValid} />
         )}
       </div>
+      {reason !== undefined && <p class="hint">The {name} cannot be checked: {plainLine(reason)}</p>}
       {violations.length > 0 && (
         <ul class="warning" aria-label={`Problems of the ${name}`}>
           {violations.map((one, index) => (
-            <li key={index}>
-              <code>{plainLine(one.path)}</code> {plainLine(one.message)}
-            </li>
+            <li key={index}>{plainLine(one)}</li>
           ))}
         </ul>
       )}

@@ -5,7 +5,7 @@ import { format, isObject, type Json, type JsonObject } from "../json";
 import type { CallOutcome } from "../model";
 import { plainLine, plainText } from "../plain_text";
 import { asArray } from "../schema/resolve";
-import { validate } from "../schema/validate";
+import { useCallVerdict } from "../schema/verdict";
 import { Boundary } from "./boundary";
 import { Conversation } from "./conversation";
 import { CopyButton } from "./copy_button";
@@ -54,7 +54,7 @@ export function Outcome(props: { outcome: CallOutcome; outputSchema?: Json | und
       {result !== undefined && raw && <LongText text={format(result)} />}
       {result !== undefined && !raw && (
         <Boundary key={outcome.id} name="The result">
-          <Result result={result} outputSchema={props.outputSchema} />
+          <Result result={result} call={outcome.id} outputSchema={isToolError ? undefined : props.outputSchema} />
         </Boundary>
       )}
     </section>
@@ -75,7 +75,7 @@ function ErrorDetails(props: { error: NonNullable<CallOutcome["error"]> }) {
   );
 }
 
-function Result(props: { result: Json; outputSchema?: Json | undefined }) {
+function Result(props: { result: Json; call: number; outputSchema: Json | undefined }) {
   const { result } = props;
   if (!isObject(result)) return <JsonTree value={result} open />;
   const { content, structuredContent, messages, contents, ...others } = result;
@@ -96,32 +96,28 @@ function Result(props: { result: Json; outputSchema?: Json | undefined }) {
       {asArray(contents).map((one, index) => (
         <ResourceContents key={index} contents={one} />
       ))}
-      {structuredContent !== undefined && <Structured value={structuredContent} schema={props.outputSchema} />}
+      {structuredContent !== undefined && (
+        <Structured value={structuredContent} call={props.call} schema={props.outputSchema} />
+      )}
       {Object.keys(others).length > 0 && <JsonTree value={others} label="other members" />}
     </>
   );
 }
 
-function Structured(props: { value: Json; schema: Json | undefined }) {
-  const checked = useMemo(
-    () => (isObject(props.schema) ? validate(props.value, props.schema) : undefined),
-    [props.value, props.schema],
-  );
-  const { violations, problem } = checked ?? {};
+function Structured(props: { value: Json; call: number; schema: Json | undefined }) {
+  const { verdict, violations, reason } = useCallVerdict(props.call, isObject(props.schema) ? props.schema : undefined) ?? {};
   return (
     <div class="content">
       <div class="toolbar">
         <span class="badge">structured content</span>
-        {problem !== undefined && <span class="warning">not checked, because {plainLine(problem)}</span>}
-        {problem === undefined && violations?.length === 0 && <span class="ok">matches the output schema</span>}
-        {violations && violations.length > 0 && <span class="error">violates the output schema</span>}
+        {verdict === "unchecked" && <span class="warning">not checked, because {plainLine(reason ?? "")}</span>}
+        {verdict === "valid" && <span class="ok">matches the output schema</span>}
+        {verdict === "invalid" && <span class="error">violates the output schema</span>}
       </div>
-      {violations && violations.length > 0 && (
+      {violations && (
         <ul class="error">
           {violations.map((one, index) => (
-            <li key={index}>
-              <code>{plainLine(one.path)}</code> {plainLine(one.message)}
-            </li>
+            <li key={index}>{plainLine(one)}</li>
           ))}
         </ul>
       )}

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
+use toolwire::schema::SchemaChecker;
 use toolwire::types::Root;
 use toolwire::{Client, Error, ProcessTracker, RawJson};
 
@@ -81,6 +82,7 @@ pub(crate) struct Inspector {
     saved_path: PathBuf,
     /// Permits one change of the saved calls at a time.
     pub(super) saving: Arc<Semaphore>,
+    pub(super) checker: SchemaChecker,
 }
 
 impl Inspector {
@@ -127,6 +129,7 @@ impl Inspector {
             comparing: Semaphore::new(1),
             saved_path: DEFAULT_FILE.into(),
             saving: Arc::new(Semaphore::new(1)),
+            checker: SchemaChecker::new(),
         }
     }
 

@@ -26,6 +26,7 @@ mod log;
 mod log_search;
 mod recordings;
 mod saved;
+mod schema_check;
 mod settings;
 mod source;
 mod subscriptions;

@@ -87,7 +87,7 @@ pub(super) struct SettingsChange {
 }
 
 /// Reads a member that may be `null`, which differs from an absent member.
-fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(super) fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,
     T: Deserialize<'de>,

@@ -25,6 +25,7 @@ use crate::inspect::http::response::{
 use crate::inspect::inputs::ResponseError;
 use crate::inspect::inspector::{InspectError, Inspector};
 use crate::inspect::log_search::LogMatches;
+use crate::inspect::schema_check::SchemaCheck;
 use crate::inspect::settings::SettingsChange;
 
 /// The maximum size of a request in bytes.
@@ -96,6 +97,7 @@ pub(super) async fn respond(
         (&Method::POST, ["inputs", id]) => respond_to_input(request, number(id), inspector).await,
         (&Method::POST, ["subscriptions"]) => subscribe(request, inspector).await,
         (&Method::POST, ["expand"]) => expand(request).await,
+        (&Method::POST, ["check"]) => check(request, inspector).await,
         (&Method::GET, ["log"]) => {
             let after = number_in_query(&request, "after").unwrap_or(0);
             let limit = number_in_query(&request, "limit").and_then(|limit| limit.try_into().ok());
@@ -234,6 +236,13 @@ async fn expand(request: Request<Incoming>) -> Outcome {
         .expand(&values)
         .map_err(|error| invalid(&format!("the URI template cannot be expanded: {error}")))?;
     Ok(ok(&json!({ "uri": uri })))
+}
+
+/// Checks a value against a JSON Schema.
+async fn check(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
+    let check: SchemaCheck = read(request).await?;
+    let outcome = check.run(&inspector.checker, &inspector.calls).await;
+    Ok(ok(&outcome.map_err(rejected)?))
 }
 
 /// Finds the entries of the log whose text contains a word, in one part of the log.

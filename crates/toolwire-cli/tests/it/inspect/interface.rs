@@ -80,6 +80,66 @@ async fn every_list_call_and_input_request_works_in_both_eras() {
 }
 
 #[tokio::test]
+async fn values_and_results_are_checked_against_schemas() {
+    let command = start("auto").await;
+    let check = async |body: Value| command.request("POST", "/api/check", Some(&body)).await;
+    // The keywords that a partial check leaves out.
+    let schema = json!({
+        "if": {"properties": {"kind": {"const": "a"}}},
+        "then": {"required": ["a"]},
+        "patternProperties": {"^n": {"type": "number"}},
+        "unevaluatedProperties": false,
+        "properties": {"kind": {"pattern": "^[ab]$"}},
+    });
+    let valid = (200, json!({"verdict": "valid"}));
+    let body = json!({"schema": schema, "value": {"kind": "b", "n1": 1}});
+    assert_eq!(check(body).await, valid);
+    assert_eq!(
+        check(json!({"schema": {"type": "null"}, "value": null})).await,
+        valid
+    );
+    let body = json!({"schema": schema, "value": {"kind": "a"}, "name": "arguments"});
+    let (status, outcome) = check(body).await;
+    assert_eq!((status, &outcome["verdict"]), (200, &json!("invalid")));
+    let violation = outcome["violations"][0].as_str().expect("a text");
+    assert!(
+        violation.starts_with("arguments: ") && violation.contains("\"a\""),
+        "{violation}"
+    );
+    let remote = json!({"schema": {"$ref": "https://example.test/schema"}, "value": 1});
+    let (status, outcome) = check(remote).await;
+    assert_eq!((status, &outcome["verdict"]), (200, &json!("unchecked")));
+    assert!(outcome["reason"].is_string(), "{outcome}");
+
+    let call = command.call("add", json!({"a": 40, "b": 2})).await["id"].take();
+    let of_call = |maximum: i64| {
+        let schema = json!({"properties": {"sum": {"maximum": maximum}}});
+        json!({"schema": schema, "call": call})
+    };
+    assert_eq!(check(of_call(42)).await, valid);
+    let (_, outcome) = check(of_call(41)).await;
+    let violation = outcome["violations"][0].as_str().expect("a text");
+    assert!(
+        violation.starts_with("structuredContent.sum: 42 "),
+        "{violation}"
+    );
+    let without = command.call("echo", json!({"text": "a"})).await["id"].take();
+    for body in [
+        json!({"schema": {}, "call": without}),
+        json!({"schema": {}, "call": 99}),
+        json!({"schema": {}, "call": call, "value": 1}),
+        json!({"schema": {}}),
+    ] {
+        let (status, error) = check(body).await;
+        assert_eq!(status, 400, "{error}");
+        assert!(
+            error["error"].as_str().expect("a text").contains("give"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn log_is_searched_in_whole_texts() {
     let command = start("auto").await;
     let text = format!("{}NeedleInTheStack", "hay ".repeat(1000));
