@@ -83,6 +83,8 @@ pub(crate) struct Inspector {
     /// Permits one change of the saved calls at a time.
     pub(super) saving: Arc<Semaphore>,
     pub(super) checker: SchemaChecker,
+    /// Permits one change of the settings at a time.
+    changing: Semaphore,
 }
 
 impl Inspector {
@@ -130,6 +132,7 @@ impl Inspector {
             saved_path: DEFAULT_FILE.into(),
             saving: Arc::new(Semaphore::new(1)),
             checker: SchemaChecker::new(),
+            changing: Semaphore::new(1),
         }
     }
 
@@ -241,33 +244,60 @@ impl Inspector {
         lists::read(&client, kind).await.map_err(failed)
     }
 
-    /// Changes settings. If the connection depends on them, it is opened again.
+    /// Changes settings. If the connection depends on them, it is opened again. A setting that the server rejects, and
+    /// those that would follow, stay as they are.
     pub(super) async fn change_settings(&self, change: SettingsChange) -> Result<(), InspectError> {
-        let (before, after) = {
-            let mut current = self.lock();
-            let after = current.settings.changed(change);
-            let after = after.map_err(InspectError::Invalid)?;
-            let before = std::mem::replace(&mut current.settings, after.clone());
-            (before, after)
-        };
-        self.faults.set(after.faults);
-        self.connector.apply(&after, &before);
-        if before.needs_reconnect(&after) {
+        // Each change begins with the settings that the one before it left.
+        let _permit = self.changing.acquire().await.map_err(invalid)?;
+        let before = self.lock().settings.clone();
+        let after = before.changed(change).map_err(InspectError::Invalid)?;
+        let needs_reconnect = before.needs_reconnect(&after);
+        if !needs_reconnect
+            && let Ok(client) = self.client()
+            && let Err(error) = self.send_settings(&client, &before, &after).await
+        {
+            // The log level may have changed.
+            self.send_state();
+            return Err(error);
+        }
+        self.store_settings(after);
+        if needs_reconnect {
             self.reconnect();
-        } else if let Ok(client) = self.client() {
-            if before.log_level != after.log_level {
-                client
-                    .set_log_level(after.log_level)
-                    .await
-                    .map_err(failed)?;
-            }
-            if before.roots != after.roots {
-                let roots = after.roots.iter().map(Root::new);
-                client.set_roots(roots).await.map_err(failed)?;
-            }
         }
         self.send_state();
         Ok(())
+    }
+
+    /// Sends the changed settings of which the server must know.
+    async fn send_settings(
+        &self,
+        client: &Client,
+        before: &Settings,
+        after: &Settings,
+    ) -> Result<(), InspectError> {
+        if before.log_level != after.log_level {
+            let level = after.log_level;
+            client.set_log_level(level).await.map_err(failed)?;
+            self.store_settings(Settings {
+                log_level: level,
+                ..before.clone()
+            });
+        }
+        if before.roots != after.roots {
+            let roots = after.roots.iter().map(Root::new);
+            if let Err(error) = client.set_roots(roots).await {
+                // The client has the new roots, although it could not notify the server.
+                let _ = client.set_roots(before.roots.iter().map(Root::new)).await;
+                return Err(failed(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn store_settings(&self, after: Settings) {
+        self.faults.set(after.faults);
+        let before = std::mem::replace(&mut self.lock().settings, after.clone());
+        self.connector.apply(&after, &before);
     }
 
     /// Drops all HTTP streams that are open, as a failing network would.

@@ -217,6 +217,33 @@ async fn settings_change_the_connection() {
 }
 
 #[tokio::test]
+async fn setting_that_the_server_rejects_does_not_change() {
+    // The server has no log messages, so it rejects a log level.
+    let server = SmallServer::start(toolwire::Server::new("plain", "1")).await;
+    let options = ["--era", "legacy", "--root", "file:///a", server.url()];
+    let command = InspectCommand::start(&options).await;
+    let before = command.get("/api/state").await["settings"].take();
+    let faults = json!({"delayMs": 1});
+    for change in [
+        json!({"logLevel": "debug"}),
+        json!({"logLevel": "debug", "roots": ["file:///b"], "faults": faults}),
+    ] {
+        let (status, error) = command
+            .request("PATCH", "/api/settings", Some(&change))
+            .await;
+        assert_eq!(status, 502, "{error}");
+        let after = command.get("/api/state").await["settings"].take();
+        assert_eq!(after, before, "{change}");
+    }
+    let change = json!({"roots": ["file:///b"], "faults": faults});
+    let (status, state) = command
+        .request("PATCH", "/api/settings", Some(&change))
+        .await;
+    assert_eq!(status, 200, "{state}");
+    assert_eq!(state["settings"]["roots"], json!(["file:///b"]));
+}
+
+#[tokio::test]
 async fn http_headers_are_logged_without_secrets_and_responses_can_be_cut() {
     let server = toolwire::Server::new("small", "1");
     let server = SmallServer::start(server).await;
