@@ -1,6 +1,7 @@
 //! A server that is to be installed, and the name of its entry.
 
 use crate::failure::Failure;
+use crate::hosts::runner::started_by;
 
 /// The longest name of an entry.
 const MAX_NAME: usize = 64;
@@ -54,13 +55,18 @@ fn is_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
-/// Returns a name for a server: the first label of the host of its URL that names it, or the name of its program. An
-/// IP address is used as a whole.
+/// Returns a name for a server: the first label of the host of its URL that names it, or the name of its program. If the
+/// program starts another one, such as `npx`, the name is that of the other one. An IP address is used as a whole.
 pub(crate) fn name_of(server: &InstalledServer) -> String {
     let text = match server {
-        InstalledServer::Command { program, .. } => {
+        InstalledServer::Command {
+            program, arguments, ..
+        } => {
             let file = program.rsplit(['/', '\\']).next().unwrap_or(program);
-            file.strip_suffix(".exe").unwrap_or(file)
+            let ends = [".exe", ".cmd", ".bat"];
+            let name = ends.iter().find_map(|end| file.strip_suffix(end));
+            let name = name.unwrap_or(file);
+            started_by(name, arguments).unwrap_or(name)
         }
         InstalledServer::Url { url, .. } => {
             let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
@@ -106,12 +112,25 @@ mod tests {
         fn check(server: &InstalledServer, expected: &str) {
             assert_eq!(name_of(server), expected);
         }
-        let command = InstalledServer::Command {
-            program: "/bin/notes".to_owned(),
-            arguments: Vec::new(),
-            environment: Vec::new(),
-        };
-        check(&command, "notes");
+        for (program, arguments, expected) in [
+            ("/bin/notes", &[][..], "notes"),
+            ("notes.exe", &["npx"], "notes"),
+            ("cargo", &["run"], "cargo"),
+            (
+                "C:\\node\\npx.cmd",
+                &["-y", "@scope/some-server@1.2"],
+                "some-server",
+            ),
+            ("uvx", &["mcp.server"], "mcp-server"),
+            ("npx", &["-y"], "npx"),
+        ] {
+            let command = InstalledServer::Command {
+                program: program.to_owned(),
+                arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+                environment: Vec::new(),
+            };
+            check(&command, expected);
+        }
         for (url, expected) in [
             ("https://mcp.example.com/mcp", "example"),
             ("http://localhost:3000/mcp", "localhost"),

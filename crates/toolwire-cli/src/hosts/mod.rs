@@ -14,6 +14,7 @@ mod hidden_yaml;
 mod installed_server;
 mod json_text;
 mod own_command;
+mod runner;
 mod table;
 mod toml_text;
 mod yaml_text;
