@@ -35,7 +35,6 @@ use serde_json::json;
 use tokio::sync::watch::Sender;
 use toolwire::transport::StdioOptions;
 use toolwire::{Mount, ProcessTracker};
-use toolwire_auth::client::open_browser;
 
 use crate::closing::close;
 use crate::connection_arguments::{Era, Server, TlsOptions};
@@ -123,7 +122,7 @@ fn announce(arguments: &Dev, listener: &PageListener, screen: &Screen) -> Result
         screen.show_line(&format!("MCP clients connect to {mcp}"));
     }
     if arguments.open {
-        open_browser(&url);
+        listener.open(screen);
     }
     Ok(())
 }

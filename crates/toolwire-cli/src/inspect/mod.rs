@@ -38,7 +38,6 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolwire::ProcessTracker;
-use toolwire_auth::client::open_browser;
 
 use crate::closing::close;
 use crate::commands::no_more_words;
@@ -108,7 +107,7 @@ async fn serve(
         screen.print(&format!("{url}\n"))?;
     }
     if arguments.open {
-        open_browser(&url);
+        listener.open(screen);
     }
     tokio::select! {
         () = listener.run(inspector, None) => {}

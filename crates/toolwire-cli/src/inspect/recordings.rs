@@ -4,12 +4,10 @@
 //! nothing before them. It is in a temporary file of this command until the next record begins.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::{fs, io};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use toolwire::transport::http_client::HttpClient;
 use toolwire::types::RequestId;
@@ -17,6 +15,7 @@ use toolwire::types::RequestId;
 use crate::inspect::log::Log;
 use crate::record::{ConnectionRecorder, RecordError, RecordLimits, Recorder, single_file};
 use crate::sync::lock;
+use crate::temporary_directory::TemporaryDirectory;
 
 /// The maximum number of messages that open a connection. Later ones are not part of a record that begins later.
 const MAX_OPENING: usize = 64;
@@ -258,30 +257,19 @@ impl RecordingState {
 /// The place of a record that is deleted with this value.
 #[derive(Debug)]
 struct TemporaryRecord {
-    directory: PathBuf,
+    _directory: TemporaryDirectory,
     path: PathBuf,
 }
 
 impl TemporaryRecord {
     /// Creates a directory that only its owner can use.
     fn new() -> io::Result<Self> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        let name = format!("toolwire-inspect-{}", URL_SAFE_NO_PAD.encode(bytes));
-        let directory = std::env::temp_dir().join(name);
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&directory)?;
-        let path = directory.join(Path::new("inspect.mcplog"));
-        Ok(Self { directory, path })
-    }
-}
-
-impl Drop for TemporaryRecord {
-    fn drop(&mut self) {
-        // The system deletes temporary files that are left.
-        let _ = fs::remove_dir_all(&self.directory);
+        let directory = TemporaryDirectory::new("toolwire-inspect")?;
+        let path = directory.path().join("inspect.mcplog");
+        Ok(Self {
+            _directory: directory,
+            path,
+        })
     }
 }
 
@@ -396,13 +384,12 @@ mod tests {
     fn temporary_files_are_deleted() {
         let recordings = recordings();
         recordings.start().expect("a record");
-        let directory = recordings
-            .lock()
-            .stored
-            .as_ref()
-            .expect("a file")
-            .directory
-            .clone();
+        let path = {
+            let state = recordings.lock();
+            state.stored.as_ref().map(|stored| stored.path.clone())
+        };
+        let path = path.expect("a file");
+        let directory = path.parent().expect("a directory");
         assert!(directory.exists());
         drop(recordings);
         assert!(!directory.exists());

@@ -3,9 +3,12 @@
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-/// Opens a page without a shell, so that the URL is a single argument. Returns `false` if no browser is available.
+/// Opens a page, or a local file, without a shell, so that the URL is a single argument. Returns `false` if no browser is
+/// available.
 ///
-/// The URL must be checked before: a leading dash is an option, and other schemes start other programs.
+/// The URL must be checked before: a leading dash is an option, and other schemes start other programs. Other users of the
+/// machine can read it, so it must not contain a secret. The path of a private file that leads to the URL may be opened
+/// instead.
 pub fn open(url: &str) -> bool {
     if !is_available(cfg!(any(windows, target_os = "macos")), |name| {
         std::env::var_os(name)

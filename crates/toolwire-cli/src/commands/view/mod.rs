@@ -21,7 +21,6 @@ use serde_json::{Map, Value, json};
 use toolwire::Tool;
 use toolwire::apps::host::ViewHost;
 use toolwire::types::Implementation;
-use toolwire_auth::client::open_browser;
 
 use crate::commands::call::tool_arguments;
 use crate::commands::tools::{find_tool, offered_tools};
@@ -30,6 +29,7 @@ use crate::commands::view::loaded_view::LoadedView;
 use crate::commands::view::requests::HostRequests;
 use crate::commands::{Session, failed, first_and_rest};
 use crate::failure::{Exit, Failure};
+use crate::opened_page::OpenedPage;
 use crate::show::plain_text;
 use crate::tool_arguments::ParsedArguments;
 use crate::view_arguments::Open;
@@ -81,9 +81,8 @@ impl ViewPlan {
         } else {
             screen.print(&format!("{url}\n"))?;
         }
-        if self.may_open_browser && screen.is_watched() {
-            open_browser(&url);
-        }
+        let may_open = self.may_open_browser && screen.is_watched();
+        let _opened = may_open.then(|| OpenedPage::new(&url, screen));
         let requests = HostRequests::new(session, &view, requests);
         tokio::select! {
             () = listeners.run() => {}

@@ -13,6 +13,7 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderMap, ORIGIN};
 use sha2::{Digest as _, Sha256};
 
 use crate::inspect::http::response::{PageResponse, error};
+use crate::opened_page::OpenedPage;
 use crate::sync::lock;
 
 /// The header in which browsers state the relation of a page to the address that it requests.
@@ -26,6 +27,8 @@ pub(super) struct Access {
     /// `true` until the secret was exchanged for the token.
     is_unused: Mutex<bool>,
     token: String,
+    /// The file with the secret that a browser opened, until the secret is exchanged.
+    opened: Mutex<Option<OpenedPage>>,
 }
 
 /// Why a request is rejected.
@@ -45,6 +48,7 @@ impl Access {
             secret: random()?,
             is_unused: Mutex::new(true),
             token: random()?,
+            opened: Mutex::new(None),
         })
     }
 
@@ -54,6 +58,11 @@ impl Access {
 
     pub(super) fn token(&self) -> &str {
         &self.token
+    }
+
+    /// Deletes the file of a browser as soon as it is not needed any more.
+    pub(super) fn set_opened(&self, opened: Option<OpenedPage>) {
+        *lock(&self.opened) = opened;
     }
 
     /// Accepts the names of this machine with our port.
@@ -96,6 +105,7 @@ impl Access {
         }
         let mut is_unused = lock(&self.is_unused);
         if std::mem::replace(&mut *is_unused, false) {
+            self.set_opened(None);
             Ok(&self.token)
         } else {
             Err(Rejection::UsedAddress)

@@ -23,7 +23,9 @@ use crate::failure::{Exit, Failure};
 use crate::inspect::http::access::Access;
 use crate::inspect::http::response::{PageBody, PageResponse};
 use crate::inspect::inspector::Inspector;
+use crate::opened_page::OpenedPage;
 use crate::page_server::{PageLimits, serve};
+use crate::screen::Screen;
 
 pub(crate) use self::mcp_endpoint::McpEndpoint;
 
@@ -67,6 +69,11 @@ impl PageListener {
         format!("http://{}/#{}", self.address, self.access.secret())
     }
 
+    /// Opens the page in the browser.
+    pub(crate) fn open(&self, screen: &Screen) {
+        self.access.set_opened(OpenedPage::new(&self.url(), screen));
+    }
+
     /// Returns the address of the endpoint for MCP clients.
     pub(crate) fn mcp_url(&self) -> String {
         format!("http://{}{}", self.address, McpEndpoint::PATH)
@@ -79,7 +86,8 @@ impl PageListener {
 
     /// Serves until the future is dropped, which also closes all connections. With an endpoint, also serves MCP clients.
     pub(crate) async fn run(self, inspector: &Arc<Inspector>, endpoint: Option<McpEndpoint>) {
-        let (inspector, access, address) = (Arc::clone(inspector), self.access, self.address);
+        let (inspector, access) = (Arc::clone(inspector), Arc::clone(&self.access));
+        let address = self.address;
         let respond = move |request, peer| {
             let (inspector, access) = (Arc::clone(&inspector), Arc::clone(&access));
             let endpoint = endpoint.as_ref();
@@ -87,6 +95,13 @@ impl PageListener {
             async move { route(request, &inspector, &access, endpoint.as_ref()).await }
         };
         serve(&self.listener, LIMITS, respond).await;
+    }
+}
+
+impl Drop for PageListener {
+    fn drop(&mut self) {
+        // Connections may keep the secrets until the process ends.
+        self.access.set_opened(None);
     }
 }
 

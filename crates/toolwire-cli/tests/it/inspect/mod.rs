@@ -6,6 +6,8 @@ mod copied_tests;
 mod faults;
 mod interface;
 mod many_tools;
+#[cfg(target_os = "linux")]
+mod opening;
 mod records;
 mod rejected;
 mod saved;
