@@ -35,6 +35,7 @@ pub mod features;
 pub mod framing;
 pub mod header_value;
 pub mod http;
+pub mod inspection;
 pub mod invisible_characters;
 #[cfg(feature = "input")]
 pub mod journal;

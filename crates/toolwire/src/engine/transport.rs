@@ -85,6 +85,11 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns the number of messages that wait for the client on this connection, if the transport counts them.
+    fn queued_messages(&self) -> usize {
+        0
+    }
+
     /// Sends a request to the client and returns the raw response.
     ///
     /// This method checks nothing. Its callers check capabilities and eras.

@@ -89,7 +89,7 @@ impl Drop for CallLog {
 }
 
 /// Returns the kind of an outcome.
-fn kind(outcome: &Outcome) -> &'static str {
+pub(crate) fn kind(outcome: &Outcome) -> &'static str {
     /// The members of a result that determine its kind.
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase", default)]

@@ -20,6 +20,7 @@ use crate::engine::{
 use crate::server::Server;
 use crate::server::call_log::{self, CallLog};
 use crate::server::input_methods;
+use crate::server::inspection::Observation;
 use crate::server::lists;
 use crate::server::request::{Exchange, MethodRoute};
 use crate::server::result_meta::remove_forbidden_meta;
@@ -49,7 +50,11 @@ impl Server {
 fn dispatch_through_middleware(exchange: Exchange) -> Dispatch {
     let snapshot = exchange.snapshot();
     match &snapshot.middleware {
-        Some(chain) if snapshot.has_mount_middleware || chain.is_active() => {
+        Some(chain)
+            if snapshot.has_mount_middleware
+                || chain.is_active()
+                || Observation::is_wanted(&exchange) =>
+        {
             chain.clone().dispatch(exchange)
         }
         _ => route(exchange),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::engine::{EncodedResult, Outcome};
 use crate::server::access::Access;
+use crate::server::inspection;
 use crate::server::mount::{CatalogEntry as _, Origin};
 use crate::server::pagination::page;
 use crate::server::prompt::PromptEntry;
@@ -109,6 +110,15 @@ list_method!(
     |template: &Arc<TemplateEntry>| template.raw_entry().cloned()
 );
 
+/// Returns `true` if the caller has the scopes that an entry requires.
+fn may_use(exchange: &Exchange, access: &Access, name: &str, kind: EntryKind<'_>) -> bool {
+    let may_use = exchange.context.may_use(access);
+    if !may_use {
+        inspection::hidden(kind.name(), name, "the caller lacks a scope");
+    }
+    may_use
+}
+
 /// Returns the `_meta` of a list with the mounts whose entries may be outdated. Returns `None` without such entries.
 fn outdated_sources<'e>(
     snapshot: &Snapshot,
@@ -200,7 +210,7 @@ impl List<'_> {
         let is_shown = |index: &usize| {
             (self.entry_at)(*index).is_some_and(|(name, access, (origin, kind))| {
                 viewer.sees_kind(name, origin, kind)
-                    && (!by_scope || exchange.context.may_use(access))
+                    && (!by_scope || may_use(exchange, access, name, kind))
             })
         };
         let shown: Vec<usize> = (0..self.length).filter(is_shown).collect();

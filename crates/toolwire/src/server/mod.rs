@@ -20,6 +20,7 @@ pub(crate) mod hub;
 mod input_methods;
 #[cfg(feature = "input")]
 pub(crate) mod input_request;
+mod inspection;
 mod lists;
 mod method;
 pub mod middleware;

@@ -25,6 +25,7 @@ use crate::server::events::EventTypes;
 use crate::server::extension_entry::ExtensionEntry;
 #[cfg(feature = "relay")]
 use crate::server::forward::Forwarder;
+use crate::server::inspection::Inspection;
 use crate::server::method::MethodEntry;
 use crate::server::middleware::{Chain, NotificationDrop, Policy};
 #[cfg(feature = "relay")]
@@ -84,6 +85,8 @@ pub(crate) struct Snapshot {
     pub(crate) middleware: Option<Chain>,
     /// Whether an entry of a mount has middleware of its own.
     pub(crate) has_mount_middleware: bool,
+    /// Writes reports about exchanges. `None` unless the developer asked for them.
+    pub(crate) inspection: Option<Arc<Inspection>>,
     /// The rule for what a caller sees.
     pub(crate) visibility: Option<Visibility>,
     /// The policies of the server.
@@ -182,6 +185,7 @@ impl Snapshot {
             },
             middleware: None,
             has_mount_middleware: false,
+            inspection: None,
             visibility: None,
             policies: Vec::new(),
             is_filtered: false,

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolwire_proto::inspection::Rejected;
 use toolwire_proto::param_headers::{self, ParamHeader};
 use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_types::{CallToolResult, ErrorObject, RawJson, Tool, ToolAnnotations};
@@ -18,6 +19,7 @@ use crate::engine::schema_check::SchemaCheck;
 use crate::engine::schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
+use crate::server::inspection;
 use crate::server::mount::{CatalogEntry, HiddenArguments, Origin};
 use crate::server::raw_entry::{RawEntry, RawHandler};
 use crate::server::registry::{
@@ -483,6 +485,7 @@ impl ToolEntry {
         }
         let name = &self.descriptor.name;
         let Some(content) = &result.structured_content else {
+            inspection::rejected(Rejected::Result, ROOT);
             return Err(ErrorObject::internal(format!(
                 "tool `{name}` declares an output schema but returned no structured content"
             )));
@@ -508,6 +511,7 @@ impl ToolEntry {
             }
         };
         outcome.map_err(|violations| {
+            inspection::rejected(Rejected::Result, &violations);
             ErrorObject::internal(format!(
                 "tool `{name}` returned a result that violates its schema: {violations}"
             ))

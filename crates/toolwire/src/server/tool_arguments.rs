@@ -7,11 +7,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolwire_proto::decode_message::decode_message;
+use toolwire_proto::inspection::Rejected;
 use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_types::RawJson;
 
 use crate::engine::schema_check::SchemaCheck;
 use crate::engine::schema_pool::QuickCheck;
+use crate::server::inspection;
 use crate::server::schema;
 use crate::server::tool_error::ToolError;
 
@@ -113,6 +115,7 @@ fn without_nulls(arguments: &RawValue) -> Option<RawJson> {
 
 /// Returns the error of a call whose arguments are invalid.
 pub(crate) fn invalid_arguments(tool: &str, violations: &str) -> ToolError {
+    inspection::rejected(Rejected::Arguments, violations);
     ToolError::failed(format!("invalid arguments for tool `{tool}`: {violations}"))
 }
 

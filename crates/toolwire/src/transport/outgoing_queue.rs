@@ -192,6 +192,11 @@ impl OutgoingQueue {
         }
     }
 
+    /// Returns the number of messages that wait for the writer.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().outbox.len()
+    }
+
     /// Returns `true` if responses have to wait.
     pub(crate) fn is_full(&self) -> bool {
         self.lock().outbox.is_full()

@@ -136,6 +136,7 @@ impl Server {
         if !options.hide_start_message {
             start_message::write_for_stdio(&self.snapshot().info);
         }
+        self.start_inspection();
         let out = Arc::new(OutgoingQueue::of_lines(options.limits.outbox()));
         let (sender, chunks) = mpsc::channel(CHUNKS_IN_FLIGHT);
         let (written, all_written) = oneshot::channel();

@@ -54,6 +54,10 @@ impl TransportContext for StdioContext {
         self.out.is_full()
     }
 
+    fn queued_messages(&self) -> usize {
+        self.out.len()
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,

@@ -5,10 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use toolwire_proto::inspection::SpanKind;
 use toolwire_types::ErrorObject;
 
 use crate::engine::{self, BoxFuture, CatchPanic};
 use crate::server::dispatch::{Dispatch, route};
+use crate::server::inspection::{Observation, observe};
 use crate::server::middleware::{Middleware, Next, Outcome, Request};
 use crate::server::request::Exchange;
 
@@ -79,15 +81,21 @@ impl Chain {
         endpoint: Endpoint,
     ) -> BoxFuture<'static, engine::Outcome> {
         let chain = Arc::clone(&self.0);
-        Box::pin(async move {
-            let mut request = Request::new(exchange);
+        let observation = Observation::of(&exchange);
+        let observed = observation.clone();
+        let running = Box::pin(async move {
+            let mut request = Request::new(exchange, observed);
             let next = Next::new(&chain, endpoint);
             let outcome = match CatchPanic::new(next.run(&mut request)).await {
                 Ok(outcome) => outcome,
                 Err(_) => panic_error(&request).into(),
             };
             request.finish(outcome)
-        })
+        });
+        match observation {
+            Some(observation) => observe(observation, running),
+            None => running,
+        }
     }
 }
 
@@ -140,6 +148,7 @@ impl Endpoint {
             let next = Next::new(&chain.0, Self::Routed);
             return boxed_run(next, request).await;
         }
+        let _span = request.begin_span(SpanKind::Handler, || "".into());
         let exchange = request.exchange();
         let outcome = match self {
             Self::Handler | Self::Routed => match route(exchange) {

@@ -1,9 +1,12 @@
 //! Middleware from async functions and closures.
 
+use std::any::type_name;
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 
 use crate::engine::BoxFuture;
+use crate::server::inspection::short_type_name;
 use crate::server::middleware::{Middleware, Next, Outcome, Request};
 
 /// Makes a middleware of an async function, or of an async closure that captures nothing. A middleware with data of its
@@ -101,6 +104,10 @@ where
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         Box::pin((self.function)(request, next))
     }
+
+    fn name(&self) -> Cow<'_, str> {
+        short_type_name(type_name::<F>()).into()
+    }
 }
 
 impl<F> fmt::Debug for FromFn<F> {
@@ -123,6 +130,10 @@ where
 {
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         Box::pin((self.function)(&self.data, request, next))
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        short_type_name(type_name::<F>()).into()
     }
 }
 

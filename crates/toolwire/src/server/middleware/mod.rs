@@ -20,6 +20,8 @@ mod rate_limit;
 mod request;
 mod response_budget;
 
+use std::any::type_name;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use toolwire_proto::methods;
@@ -27,6 +29,7 @@ use toolwire_types::ProtocolVersion;
 
 use crate::engine::BoxFuture;
 use crate::server::Server;
+use crate::server::inspection::short_type_name;
 
 pub use audit::{Audit, AuditLine};
 pub(crate) use caller_key::CallerKey;
@@ -98,6 +101,11 @@ pub trait Middleware: Send + Sync + 'static {
     /// Is called when a notification was dropped because a queue is full. Default: nothing.
     fn notification_dropped(&self, _dropped: NotificationDrop) {}
 
+    /// Returns the name of the middleware in the reports of `toolwire inspect`. Default: the name of the type.
+    fn name(&self) -> Cow<'_, str> {
+        short_type_name(type_name::<Self>()).into()
+    }
+
     /// Returns the policy, if the middleware is one. A policy is evaluated where entries are looked up.
     #[doc(hidden)]
     fn policy(&self) -> Option<&Policy> {
@@ -136,13 +144,17 @@ impl<M: Middleware + ?Sized> Middleware for Arc<M> {
         M::notification_dropped(self, dropped);
     }
 
+    fn name(&self) -> Cow<'_, str> {
+        M::name(self)
+    }
+
     fn policy(&self) -> Option<&Policy> {
         M::policy(self)
     }
 }
 
 /// Returns `true` if a method opens a stream, which has no usual end.
-fn is_stream(method: &str) -> bool {
+pub(crate) fn is_stream(method: &str) -> bool {
     matches!(method, "subscriptions/listen" | "events/stream")
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use toolwire_proto::inspection::SpanKind;
+
 use crate::server::middleware::chain::Endpoint;
 use crate::server::middleware::{Middleware, Outcome, Request};
 
@@ -26,7 +28,10 @@ impl<'a> Next<'a> {
     pub async fn run(self, request: &mut Request) -> Outcome {
         let Self { rest, endpoint } = self;
         match rest.split_first() {
-            Some((first, rest)) => first.handle(request, Next { rest, endpoint }).await,
+            Some((first, rest)) => {
+                let _span = request.begin_span(SpanKind::Middleware, || first.name());
+                first.handle(request, Next { rest, endpoint }).await
+            }
             None => endpoint.run(request).await,
         }
     }

@@ -84,6 +84,10 @@ impl TransportContext for ObservedTransport {
         self.transport.is_full()
     }
 
+    fn queued_messages(&self) -> usize {
+        self.transport.queued_messages()
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,

@@ -1,13 +1,16 @@
 //! A request as its middleware sees it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::value::RawValue;
+use toolwire_proto::inspection::SpanKind;
 use toolwire_types::{Meta, Notification, ProtocolVersion, RawJson};
 
 use crate::engine;
 use crate::server::RequestContext;
+use crate::server::inspection::{Observation, OpenSpan};
 use crate::server::middleware::observed_transport::{
     ClientRequestEnd, ObservedTransport, Observer,
 };
@@ -24,14 +27,17 @@ pub struct Request {
     shown_name: Option<Arc<str>>,
     /// The name that the source of a mount has for the entry, from its middleware on.
     source_name: Option<Arc<str>>,
+    /// Set if the exchange is reported to the developer.
+    observation: Option<Arc<Observation>>,
 }
 
 impl Request {
-    pub(crate) fn new(exchange: Exchange) -> Self {
+    pub(crate) fn new(exchange: Exchange, observation: Option<Arc<Observation>>) -> Self {
         Self {
             context: exchange.context,
             shown_name: None,
             source_name: None,
+            observation,
         }
     }
 
@@ -173,6 +179,16 @@ impl Request {
             });
         }
         count
+    }
+
+    /// Begins the span of a middleware or handler, if the exchange is reported. It ends when the value is dropped.
+    pub(crate) fn begin_span<'n>(
+        &self,
+        kind: SpanKind,
+        name: impl FnOnce() -> Cow<'n, str>,
+    ) -> Option<OpenSpan> {
+        let observation = self.observation.as_ref()?;
+        Some(observation.begin_span(kind, &name()))
     }
 
     /// Sets the name that the following middleware sees, and returns the previous one.

@@ -1,5 +1,6 @@
 //! Where a mounted entry comes from.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -96,5 +97,9 @@ impl Middleware for Border {
             request.replace_shown_name(outer);
             outcome
         })
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        "mounted server".into()
     }
 }

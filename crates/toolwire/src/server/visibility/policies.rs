@@ -104,6 +104,17 @@ pub(crate) enum EntryKind<'a> {
     Other,
 }
 
+impl EntryKind<'_> {
+    /// Returns the name of the kind, if it is known.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Tool(_) => Some("tool"),
+            Self::Template => Some("template"),
+            Self::Other => None,
+        }
+    }
+}
+
 /// The arguments of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum KnownArguments<'a> {

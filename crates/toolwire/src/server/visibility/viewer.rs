@@ -1,10 +1,12 @@
 //! What one caller sees of a server.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
 use crate::server::Server;
+use crate::server::inspection;
 use crate::server::mount::{CatalogEntry as _, Origin};
 use crate::server::request::Exchange;
 use crate::server::resource::TemplateEntry;
@@ -92,17 +94,33 @@ impl<'a> Viewer<'a> {
 impl ViewFilter<'_> {
     #[cold]
     fn shows(&self, entry: PolicyEntry<'_>) -> bool {
+        let Some(reason) = self.hiding_reason(entry) else {
+            return true;
+        };
+        inspection::hidden(entry.kind.name(), entry.name, &reason);
+        false
+    }
+
+    /// Returns what hides an entry from the caller, in words. Returns `None` if the caller sees it.
+    fn hiding_reason(&self, entry: PolicyEntry<'_>) -> Option<Cow<'static, str>> {
         let caller = &self.caller;
         let shown = self.snapshot.visibility.as_ref();
-        shown.is_none_or(|rule| {
+        let is_shown = shown.is_none_or(|rule| {
             // A template that is hidden cannot be used, whatever its URI is.
             let of_template = entry.template.map(|used| used.template.as_str());
             of_template.is_none_or(|template| rule.shows(caller, template))
                 && rule.shows(caller, entry.name)
-        }) && entry
-            .origin
-            .is_none_or(|origin| origin.is_visible_to(caller, entry.template))
-            && self.denying_rule(entry).is_none()
+        });
+        if !is_shown {
+            return Some("the visibility rule of the server".into());
+        }
+        if let Some(origin) = entry.origin
+            && !origin.is_visible_to(caller, entry.template)
+        {
+            return Some(format!("a filter of {}", origin.label).into());
+        }
+        let denying = self.denying_rule(entry)?;
+        Some(format!("policy: {denying}").into())
     }
 
     fn denying_rule(&self, entry: PolicyEntry<'_>) -> Option<String> {

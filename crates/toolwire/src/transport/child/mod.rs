@@ -8,6 +8,7 @@ mod environment;
 mod era_record;
 mod output;
 mod process;
+mod report_filter;
 mod running;
 mod stderr;
 mod stdin;

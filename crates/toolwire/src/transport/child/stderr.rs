@@ -1,5 +1,5 @@
 //! Reads the server's stderr. It is always drained, so that the server never blocks on it. The last part is stored for
-//! the error that describes how the server ended.
+//! the error that describes how the server ended. Reports of the server about its exchanges are not part of it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::transport::child::command::StderrListener;
 use crate::transport::child::output::OutputTail;
+use crate::transport::child::report_filter::ReportFilter;
 
 /// The size of one read in bytes.
 const CHUNK: usize = 16 * 1024;
@@ -21,12 +22,13 @@ pub(super) async fn drain(
     listener: Option<StderrListener>,
 ) {
     let mut lines = StderrLines::default();
+    let mut filter = ReportFilter::default();
     let mut chunk = vec![0; CHUNK];
     loop {
         match stderr.read(&mut chunk).await {
             Ok(0) => break,
             Ok(length) => {
-                tail.push(&chunk[..length]);
+                tail.push(&filter.retain(&chunk[..length]));
                 lines.push(&chunk[..length], |line| {
                     deliver_line(line, listener.as_ref());
                 });
@@ -89,6 +91,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::sync::lock;
 
     async fn lines_of(output: &[u8]) -> Vec<String> {
         let received = Arc::new(Mutex::new(Vec::new()));
@@ -119,6 +122,19 @@ mod tests {
             [&longest, "yz", "b"]
         );
         assert_eq!(lines_of(longest.as_bytes()).await, [longest]);
+    }
+
+    #[tokio::test]
+    async fn report_of_an_exchange_is_passed_on_and_is_not_in_the_tail() {
+        let tail = OutputTail::default();
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let received = Arc::clone(&lines);
+        let listener: StderrListener =
+            Arc::new(move |line: &str| lock(&received).push(line.to_owned()));
+        let output = b"ready\ntoolwire-inspection: {}\nError: no disk";
+        drain(&output[..], &tail, Some(listener)).await;
+        assert_eq!(tail.text(), "ready\nError: no disk");
+        assert_eq!(lock(&lines).len(), 3);
     }
 
     #[tokio::test]

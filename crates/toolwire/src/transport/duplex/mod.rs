@@ -10,6 +10,8 @@ mod listening;
 mod notifications;
 mod open_listen;
 mod reader;
+#[cfg(test)]
+mod report_tests;
 mod response_buffer;
 mod running;
 #[cfg(test)]
