@@ -161,6 +161,18 @@ pub struct Load {
     pub queued: usize,
 }
 
+impl Load {
+    /// Creates the load at the start of an exchange.
+    #[must_use]
+    pub fn new(running: usize, streams: usize) -> Self {
+        Self {
+            running,
+            streams,
+            queued: 0,
+        }
+    }
+}
+
 impl Span {
     /// Creates a span that starts now.
     #[must_use]

@@ -56,10 +56,8 @@ impl Inspection {
             &self.running
         };
         own.fetch_add(1, Ordering::Relaxed);
-        let mut load = Load::default();
-        load.running = self.running.load(Ordering::Relaxed);
-        load.streams = self.streams.load(Ordering::Relaxed);
-        load
+        let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        Load::new(count(&self.running), count(&self.streams))
     }
 
     fn end(&self, is_stream: bool) {
