@@ -17,6 +17,7 @@ use crate::certificates;
 use crate::connection_arguments::{Era, Server};
 use crate::connection_wait::ConnectionWait;
 use crate::elicitation::ElicitationHandler;
+use crate::exchange_reports::{is_report, reporting};
 use crate::failure::{Exit, Failure, Phase};
 use crate::legacy_servers::RecordedCommand;
 use crate::record::{ConnectionRecorder, Recorder};
@@ -52,7 +53,9 @@ pub(crate) async fn connect(
     if let Some(recording) = &recording {
         builder = recording.attach(builder);
     }
-    let client = match target {
+    let reporting = server.reports.as_ref().map(|_| reporting(target));
+    let client = match reporting.as_ref().unwrap_or(target) {
+        Target::Http(_) if server.reports.is_some() => return Err(no_process()),
         Target::Http(endpoint) => builder.connect(&endpoint.url).await,
         Target::Child(child) => {
             let command = command(child).with_tracker(processes);
@@ -64,6 +67,12 @@ pub(crate) async fn connect(
         set_log_level(&client, level, screen).await?;
     }
     Ok(client)
+}
+
+/// Returns the failure for reports of a server that this command does not start.
+fn no_process() -> Failure {
+    Failure::usage("--inside needs a command that starts the server, not an address")
+        .with_advice("give the command after --: toolwire call --inside TOOL -- COMMAND")
 }
 
 /// Connects to the target with further options of the client, and passes on the standard error of a command.
@@ -150,7 +159,9 @@ pub(crate) fn upstream_with(
             let mut command = command(child).with_tracker(&processes);
             if on_stderr.is_some() || recording.is_some() {
                 command = command.on_stderr(move |line| {
-                    if let Some(recording) = &recording {
+                    if let Some(recording) = &recording
+                        && !is_report(line)
+                    {
                         recording.stderr(line);
                     }
                     if let Some(on_stderr) = &on_stderr {
@@ -215,12 +226,17 @@ async fn spawn(
     if let Some(era) = known {
         builder = builder.with_detected_era(era);
     }
+    let reports = server.reports.clone();
+    let is_taken = move |line: &str| reports.as_ref().is_some_and(|reports| reports.take(line));
     // With --verbose, every line is logged at once.
     let client = if screen.is_watched() && !screen.json && !server.output.verbose {
         let program = child.program.display().to_string();
         let wait = ConnectionWait::new(program, screen);
         let listener = Arc::clone(&wait);
         let command = command.on_stderr(move |line| {
+            if is_taken(line) {
+                return;
+            }
             if let Some(recording) = &recording {
                 recording.stderr(line);
             }
@@ -228,9 +244,23 @@ async fn spawn(
         });
         wait.during(builder.spawn(command)).await
     } else {
-        let command = match recording {
-            Some(recording) => command.on_stderr(move |line| recording.stderr(line)),
-            None => command,
+        let command = if recording.is_some() || server.reports.is_some() {
+            // With a listener, --verbose logs no lines.
+            let shown =
+                (server.reports.is_some() && server.output.verbose).then(|| Arc::clone(screen));
+            command.on_stderr(move |line| {
+                if is_taken(line) {
+                    return;
+                }
+                if let Some(screen) = &shown {
+                    screen.show_line(line);
+                }
+                if let Some(recording) = &recording {
+                    recording.stderr(line);
+                }
+            })
+        } else {
+            command
         };
         builder.spawn(command).await
     };

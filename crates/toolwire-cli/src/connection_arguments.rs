@@ -8,6 +8,7 @@ use clap::{Args, Parser, ValueEnum};
 use toolwire::{LoggingLevel, ProtocolVersion};
 
 use crate::argument_values::{duration, header, input, level, revision, variable};
+use crate::exchange_reports::ReportCollector;
 use crate::output_arguments::Output;
 use crate::record_arguments::RecordOptions;
 
@@ -63,6 +64,9 @@ pub(crate) struct Server {
     /// `true` if the command shows views
     #[arg(skip)]
     pub(crate) shows_views: bool,
+    /// Takes the reports of the server about its inside, if the command shows them.
+    #[arg(skip)]
+    pub(crate) reports: Option<ReportCollector>,
 }
 
 impl Server {

@@ -30,6 +30,7 @@ mod documented_commands;
 mod elicitation;
 #[cfg(feature = "events")]
 mod event_arguments;
+mod exchange_reports;
 mod failure;
 mod gateway_arguments;
 mod help_texts;

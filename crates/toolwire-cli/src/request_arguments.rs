@@ -65,6 +65,10 @@ pub(crate) struct Call {
     /// for
     #[arg(long)]
     pub(crate) task: bool,
+    /// Also show what happened inside of the server, on standard error: the times of middleware and of the handler, why
+    /// arguments or results were rejected, and what is hidden. For a command that starts a server written with toolwire
+    #[arg(long, help_heading = "Output")]
+    pub(crate) inside: bool,
     /// Make the call again that is saved under this name, with its responses to forms
     #[arg(long, value_name = "NAME", group = "named", conflicts_with_all = ["args", "task"])]
     pub(crate) saved: Option<String>,

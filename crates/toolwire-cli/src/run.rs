@@ -24,6 +24,7 @@ use crate::doctor_arguments::DoctorDependency;
 use crate::elicitation::ElicitationHandler;
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
+use crate::exchange_reports::ReportCollector;
 use crate::failure::{Exit, Failure};
 use crate::inspect::inspect;
 use crate::interrupts::Interrupts;
@@ -91,6 +92,9 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
         }
         Command::Call(mut call) => {
             let saved = call.read_saved()?;
+            if call.inside {
+                call.request.server.reports = Some(ReportCollector::new("tools/call"));
+            }
             let plan = |words| match saved {
                 Some(saved) => CallPlan::saved(&call, saved, words),
                 None => CallPlan::new(&call, words),
@@ -274,6 +278,13 @@ async fn with_client<P>(
         has_input: elicitation.is_some(),
     };
     let outcome = interrupts.or(run(&session, plan)).await;
+    if let Some(reports) = &server.reports {
+        let showing = async {
+            reports.show(screen, outcome.is_err()).await;
+            Ok(())
+        };
+        interrupts.or(showing).await?;
+    }
     let outcome = outcome.map_err(|failure| failure.at(&target).with_input_advice());
     close(session.client.close(), &processes, &mut interrupts).await?;
     outcome

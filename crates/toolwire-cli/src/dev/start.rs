@@ -11,6 +11,7 @@ use crate::connection_arguments::Server;
 use crate::dev::program_copy::ProgramCopy;
 use crate::dev::status::DevStatus;
 use crate::dev_arguments::Dev;
+use crate::exchange_reports::reporting;
 use crate::failure::Failure;
 use crate::record::Recorder;
 use crate::screen::Screen;
@@ -70,7 +71,7 @@ impl ServerStarter {
         program: Option<ProgramCopy>,
     ) -> Result<StartedServer, Failure> {
         let upstream = connect::upstream_with(
-            target,
+            &reporting(target),
             &self.server,
             self.may_paste,
             &self.screen,

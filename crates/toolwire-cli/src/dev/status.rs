@@ -143,8 +143,11 @@ impl DevStatus {
         self.set(|states| states.stopped(number, &error));
     }
 
-    /// Reports a line of the server's standard error.
+    /// Reports a line of the server's standard error. Reports of the server about its exchanges are only in the page.
     pub(super) fn stderr(&self, line: &str) {
+        if self.inspector.take_report(line) {
+            return;
+        }
         self.screen.show_line(line);
         self.inspector.stderr(line);
         if let Some(address) = listening_address(line)

@@ -36,6 +36,9 @@ pub(super) struct CallSummary {
     /// The trace in `_meta` of the request, by which a collector finds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) trace_id: Option<String>,
+    /// The number of reports of the server about this call.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) reports: usize,
     /// The input requests of the server during this call that have a response, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) inputs: Vec<InputExchange>,
@@ -74,6 +77,10 @@ impl CallOutcome {
         let error = self.error.as_ref().map_or(0, CallError::bytes);
         self.bytes.unwrap_or(0) + error + summary.len()
     }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn shared_result<S: Serializer>(

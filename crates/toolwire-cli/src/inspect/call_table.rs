@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use tokio::task::AbortHandle;
 use toolwire::RawJson;
+use toolwire_proto::inspection::ExchangeReport;
 
 use crate::inspect::call_outcome::{CallOutcome, CallState};
 use crate::saved_calls::SavedResponse;
@@ -42,6 +43,8 @@ pub(super) struct CallEntry {
     pub(super) params: RawJson,
     /// The responses to input requests, as they were sent.
     pub(super) responses: Vec<SavedResponse>,
+    /// The reports of the server about the requests of the call, the oldest first.
+    pub(super) reports: Vec<ExchangeReport>,
     /// The responses for input requests that are still to come.
     pub(super) prepared: Vec<SavedResponse>,
     pub(super) start: Instant,
@@ -87,6 +90,10 @@ impl CallEntry {
             self.responses.push(sent);
         }
     }
+}
+
+pub(super) fn report_bytes(report: &ExchangeReport) -> usize {
+    serde_json::to_string(report).unwrap_or_default().len()
 }
 
 pub(super) fn response_bytes(response: &SavedResponse) -> usize {

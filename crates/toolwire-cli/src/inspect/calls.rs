@@ -7,11 +7,12 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use toolwire::types::ProgressNotificationParams;
 use toolwire::{Client, Error, RawJson};
+use toolwire_proto::inspection::ExchangeReport;
 
 use crate::inspect::call_outcome::{
     CallError, CallOutcome, CallState, CallSummary, InputExchange, is_error, named,
 };
-use crate::inspect::call_table::{CallEntry, CallLimits, CallTable, response_bytes};
+use crate::inspect::call_table::{CallEntry, CallLimits, CallTable, report_bytes, response_bytes};
 use crate::inspect::events::PageEvents;
 use crate::saved_calls::{SavedCall, SavedResponse};
 use crate::sync::lock;
@@ -23,6 +24,10 @@ tokio::task_local! {
 
 /// The number of input requests of a call that are stored. Later ones are not stored.
 pub(super) const MAX_INPUTS: usize = 32;
+
+/// The number of reports of the server about one call that are stored. Each round of a call has one. Later ones are only in the
+/// log.
+pub(super) const MAX_REPORTS: usize = 16;
 
 /// The calls of the page. Clones share them.
 #[derive(Debug, Clone)]
@@ -71,6 +76,7 @@ impl Calls {
             failed: None,
             progress: None,
             trace_id: None,
+            reports: 0,
             inputs: Vec::new(),
         };
         self.events.send("call", &summary);
@@ -98,6 +104,7 @@ impl Calls {
             stored_bytes: 0,
             params,
             responses: Vec::new(),
+            reports: Vec::new(),
             prepared,
             start: Instant::now(),
             abort: Some(task.abort_handle()),
@@ -127,6 +134,43 @@ impl Calls {
             (Some((id, _)), None) => Some(*id),
             _ => None,
         }
+    }
+
+    /// Returns the call whose request of this method this task sends. A client may send further requests for a call.
+    pub(super) fn sending(&self, method: &str) -> Option<u64> {
+        let id = CURRENT.try_with(|id| *id).ok()?;
+        let table = self.lock();
+        let call = &table.by_id.get(&id)?.outcome.summary;
+        (call.method == method).then_some(id)
+    }
+
+    /// Adds a report of the server to the call that it names, which may have ended.
+    pub(super) fn add_report(&self, report: ExchangeReport) {
+        let Some(id) = report.call.as_deref().and_then(|call| call.parse().ok()) else {
+            return;
+        };
+        let mut table = self.lock();
+        let Some(entry) = table.by_id.get_mut(&id) else {
+            return;
+        };
+        if entry.reports.len() >= MAX_REPORTS {
+            return;
+        }
+        if !entry.is_running() {
+            entry.stored_bytes += report_bytes(&report);
+        }
+        entry.reports.push(report);
+        entry.outcome.summary.reports = entry.reports.len();
+        let summary = entry.outcome.summary.clone();
+        table.remove_oldest(self.limits);
+        drop(table);
+        self.events.send("call", &summary);
+    }
+
+    /// Returns the reports of the server about a call, the oldest first. Returns `None` if the call is unknown.
+    pub(super) fn reports(&self, id: u64) -> Option<Vec<ExchangeReport>> {
+        let table = self.lock();
+        table.by_id.get(&id).map(|entry| entry.reports.clone())
     }
 
     /// Sets the trace that the request of this task belongs to. A call may have several requests; the last one counts.
@@ -226,8 +270,11 @@ impl Calls {
         outcome.error = error;
         entry.prepared = Vec::new();
         let responses = entry.responses.iter().map(response_bytes);
-        let stored_bytes =
-            outcome.stored_bytes() + entry.params.get().len() + responses.sum::<usize>();
+        let reports = entry.reports.iter().map(report_bytes);
+        let stored_bytes = outcome.stored_bytes()
+            + entry.params.get().len()
+            + responses.sum::<usize>()
+            + reports.sum::<usize>();
         let summary = outcome.summary.clone();
         entry.stored_bytes = stored_bytes;
         table.remove_oldest(self.limits);
@@ -274,6 +321,14 @@ impl Calls {
 
     fn lock(&self) -> MutexGuard<'_, CallTable> {
         lock(&self.table)
+    }
+}
+
+#[cfg(test)]
+impl Calls {
+    /// Returns the bytes of an ended call that count.
+    pub(super) fn stored_bytes(&self, id: u64) -> usize {
+        self.lock().by_id[&id].stored_bytes
     }
 }
 

@@ -9,10 +9,12 @@ use toolwire::{Client, ClientBuilder, ProcessTracker};
 use crate::accounts;
 use crate::connect::{connect_with, upstream};
 use crate::connection_arguments::Server;
+use crate::exchange_reports::reporting;
 use crate::failure::{Failure, Phase};
 use crate::inspect::faults::{DelayRequests, SharedFaults};
 use crate::inspect::http_layer::InspectLayer;
 use crate::inspect::inputs::Inputs;
+use crate::inspect::inside::{Inside, MarkCalls};
 use crate::inspect::log::{Direction, Log};
 use crate::inspect::recordings::Recordings;
 use crate::inspect::settings::Settings;
@@ -36,6 +38,7 @@ pub(super) struct Connector {
     faults: SharedFaults,
     inputs: Inputs,
     recordings: Recordings,
+    inside: Inside,
 }
 
 impl Connector {
@@ -47,6 +50,7 @@ impl Connector {
         faults: &SharedFaults,
         inputs: &Inputs,
         recordings: &Recordings,
+        inside: &Inside,
     ) -> Self {
         Self {
             source,
@@ -57,6 +61,7 @@ impl Connector {
             faults: faults.clone(),
             inputs: inputs.clone(),
             recordings: recordings.clone(),
+            inside: inside.clone(),
         }
     }
 
@@ -117,6 +122,8 @@ impl Connector {
         let server = self.server();
         let (log, recordings) = (Arc::clone(&self.log), self.recordings.clone());
         let stderr = (Arc::clone(&self.log), self.recordings.clone());
+        let inside = self.inside.clone();
+        let mark = MarkCalls(self.inside.clone());
         let hidden = hidden_headers(target);
         let http = InspectLayer::new(&self.log, &self.faults, &self.recordings, hidden);
         let delay = DelayRequests(self.faults.clone());
@@ -129,6 +136,7 @@ impl Connector {
                 .with_tasks()
                 .with_middleware(delay)
                 .with_middleware(trace)
+                .with_middleware(mark)
                 .with_http_layer(http)
                 .on_wire_message(move |message| {
                     let direction = if message.is_sent {
@@ -147,11 +155,14 @@ impl Connector {
             self.inputs.register(builder, settings)
         };
         let on_stderr = move |line: &str| {
+            if inside.take(line) {
+                return;
+            }
             stderr.0.stderr(line);
             stderr.1.stderr(line);
         };
         connect_with(
-            target,
+            &reporting(target),
             &server,
             &self.screen,
             &self.processes,

@@ -18,6 +18,7 @@ use crate::inspect::connector::Connector;
 use crate::inspect::events::PageEvents;
 use crate::inspect::faults::SharedFaults;
 use crate::inspect::inputs::Inputs;
+use crate::inspect::inside::Inside;
 use crate::inspect::lists::{self, ListItems, ListKind};
 use crate::inspect::log::{Log, LogLimits};
 use crate::inspect::recordings::Recordings;
@@ -76,6 +77,7 @@ pub(crate) struct Inspector {
     pub(super) inputs: Inputs,
     pub(super) calls: Calls,
     pub(super) recordings: Recordings,
+    inside: Inside,
     /// Permits one comparison with a record at a time.
     pub(super) comparing: Semaphore,
     /// The file of the saved calls.
@@ -101,6 +103,7 @@ impl Inspector {
         let inputs = Inputs::new(&events, &calls);
         let recordings = Recordings::new(source.transport(), &log);
         let faults = SharedFaults::default();
+        let inside = Inside::new(&log, &calls);
         let connector = Connector::new(
             source,
             server,
@@ -109,6 +112,7 @@ impl Inspector {
             &faults,
             &inputs,
             &recordings,
+            &inside,
         );
         let current = Current {
             status: Status::Connecting,
@@ -128,6 +132,7 @@ impl Inspector {
             events,
             inputs,
             recordings,
+            inside,
             comparing: Semaphore::new(1),
             saved_path: DEFAULT_FILE.into(),
             saving: Arc::new(Semaphore::new(1)),
@@ -199,6 +204,11 @@ impl Inspector {
     /// Adds an event of this command to the log.
     pub(crate) fn note(&self, text: &str) {
         self.log.note(text);
+    }
+
+    /// Takes a line of a server's standard error if it is a report of the server. Returns `false` for other lines.
+    pub(crate) fn take_report(&self, line: &str) -> bool {
+        self.inside.take(line)
     }
 
     /// Adds a line of a server's standard error to the log and to the records.

@@ -52,6 +52,8 @@ pub(super) enum LogKind {
     Stderr,
     /// An event of this command.
     Note,
+    /// A report of the server about an exchange.
+    Inside,
 }
 
 /// The direction of a message.
@@ -171,6 +173,11 @@ impl Log {
         self.push(self.now(), LogKind::Stderr, None, line);
     }
 
+    /// Adds a report of the server about an exchange, which is JSON with the method and the id of the request.
+    pub(super) fn inside(&self, report: &str) {
+        self.push(self.now(), LogKind::Inside, None, report);
+    }
+
     /// Adds an event of this command.
     pub(super) fn note(&self, text: &str) {
         self.push(self.now(), LogKind::Note, None, text);
@@ -183,7 +190,7 @@ impl Log {
 
     fn push(&self, time: u64, kind: LogKind, direction: Option<Direction>, text: &str) {
         let head = match kind {
-            LogKind::Message => serde_json::from_str(text).unwrap_or_default(),
+            LogKind::Message | LogKind::Inside => serde_json::from_str(text).unwrap_or_default(),
             LogKind::Http | LogKind::Stderr | LogKind::Note => MessageHead::default(),
         };
         let short = |text: &str| text[..boundary(text, NAME_BYTES)].to_owned();

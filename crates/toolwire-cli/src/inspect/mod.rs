@@ -20,6 +20,7 @@ mod faulty_body;
 mod http;
 mod http_layer;
 mod inputs;
+mod inside;
 mod inspector;
 mod lists;
 mod log;

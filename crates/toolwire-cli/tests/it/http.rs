@@ -127,6 +127,17 @@ impl HttpDemo {
         status.code()
     }
 
+    /// Ends the process, and returns the lines of standard error that were not read.
+    pub(crate) async fn killed(mut self) -> String {
+        within(self.child.kill()).await.expect("the process ends");
+        let mut rest = String::new();
+        while let Some(line) = within(self.stderr_lines.next_line()).await.expect("UTF-8") {
+            rest.push_str(&line);
+            rest.push('\n');
+        }
+        rest
+    }
+
     /// Waits for a clean exit.
     pub(crate) async fn exits_successfully(mut self) {
         let status = within(self.child.wait()).await.expect("the process exits");

@@ -79,6 +79,10 @@ pub(super) async fn respond(
             Some(outcome) => Ok(ok(&outcome)),
             None => Err(not_found()),
         },
+        (&Method::GET, ["calls", id, "inside"]) => match inspector.calls.reports(number(id)) {
+            Some(reports) => Ok(ok(&reports)),
+            None => Err(not_found()),
+        },
         (&Method::GET, ["saved"]) => saved(inspector).await,
         (&Method::POST, ["saved"]) => save(request, inspector).await,
         (&Method::DELETE, ["saved", name]) => match inspector.delete_saved(name).await {

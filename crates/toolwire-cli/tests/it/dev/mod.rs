@@ -3,6 +3,7 @@
 mod changes_during_runs;
 mod command_line;
 mod crate_of_directory;
+mod inside;
 mod project;
 mod reload;
 mod tasks;

@@ -4,6 +4,7 @@ mod browser;
 #[rustfmt::skip]
 mod copied_tests;
 mod faults;
+pub(crate) mod inside;
 mod interface;
 mod many_tools;
 #[cfg(target_os = "linux")]
