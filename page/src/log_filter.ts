@@ -8,7 +8,7 @@ type Test = (entry: LogEntry) => boolean | undefined;
 /** Returns whether the whole text of an entry contains a word, or undefined if that is not known yet. */
 export type BodyTest = (word: string, entry: LogEntry) => boolean | undefined;
 
-export const FILTER_HELP = "Words, kind:message|http|stderr|note, dir:in|out, method:tools, id:3. A minus excludes.";
+export const FILTER_HELP = "Words, kind:message|http|stderr|note|inside, dir:in|out, method:tools, id:3. A minus excludes.";
 
 /** Returns the test of a filter. All parts must match. `contains` is used for entries of which the page has a part. */
 export function logFilter(text: string, contains: BodyTest): Test {

@@ -50,7 +50,22 @@ export interface CallSummary {
   progress?: { progress: number; total?: number; message?: string };
   /** The trace that the request belongs to. */
   traceId?: string;
+  /** The number of reports of the server about the call. */
+  reports?: number;
   inputs?: InputExchange[];
+}
+
+/** What happened inside of a server that is written with toolwire. Times are in microseconds. */
+export interface ExchangeReport {
+  method: string;
+  name?: string;
+  outcome: string;
+  tookUs: number;
+  spans: { kind: string; name?: string; startUs: number; tookUs: number; ownUs: number }[];
+  rejected?: { what: "arguments" | "result" | "unknown"; paths: string[] };
+  hidden?: { kind: string; name: string; because: string }[];
+  moreHidden?: number;
+  load: { running: number; streams: number; queued: number };
 }
 
 /** A call of a tool that can be made again. */
@@ -145,7 +160,7 @@ export interface LogEntry {
   seq: number;
   /** Microseconds since the start of the command. */
   t: number;
-  kind: "message" | "http" | "stderr" | "note";
+  kind: "message" | "http" | "stderr" | "note" | "inside";
   dir?: "out" | "in";
   method?: string;
   id?: string;

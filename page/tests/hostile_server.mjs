@@ -60,11 +60,32 @@ const METHODS = {
   },
 };
 
+/** Writes a report about the inside of this server, as a server does that is written with toolwire. */
+const report = (content) => process.stderr.write(`toolwire-inspection: ${JSON.stringify(content)}\n`);
+
+/** Reports a call of the page with a name that tries to become HTML, and with the largest numbers. */
+function reportCall(method, meta) {
+  const call = meta?.["toolwire/call"];
+  if (call === undefined) return;
+  const text = "<img src=x onerror=alert(1)>\u202e\u001b[31m";
+  const spans = [{ kind: "middleware", name: "<img src=x onerror=alert(1)>\u202e", tookUs: 3, ownUs: 3 }];
+  const hidden = [{ kind: text, name: text, because: text }];
+  const rejected = { what: "arguments", paths: [text] };
+  const content = { call, method, name: text, outcome: text, tookUs: 5, spans, hidden, rejected, moreHidden: 1 };
+  const json = JSON.stringify({ exchange: { ...content, load: { running: 0 } } });
+  // The largest number that a report can have. JavaScript cannot represent it.
+  const line = json.replace('"running":0', '"running":18446744073709551615');
+  process.stderr.write(`toolwire-inspection: ${line}\n`);
+}
+
+report({ started: { name: "hostile" } });
+
 /** The call that waits for the response to an input request. */
 let waiting;
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params, result } = JSON.parse(line);
+  reportCall(method, params?._meta);
   if (method === "tools/call" && params.name === "ask") {
     waiting = id;
     const properties = { "\u202ename\u001b[31m": { type: "string", minLength: 3, default: "" } };

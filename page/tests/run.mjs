@@ -5,6 +5,7 @@ import { buildChecks } from "./build.mjs";
 import { demo } from "./demo.mjs";
 import { foreign } from "./foreign.mjs";
 import { hostile } from "./hostile.mjs";
+import { insideChecks } from "./inside.mjs";
 import { logChecks } from "./log.mjs";
 import { many, manyLegacy } from "./many.mjs";
 import { schemaChecks } from "./schema.mjs";
@@ -23,6 +24,7 @@ const PAGES = {
   foreign,
   build: buildChecks,
   log: logChecks,
+  inside: insideChecks,
 };
 
 const addresses = JSON.parse(process.argv[2]);

@@ -10,6 +10,7 @@ import type { LogEntry } from "../model";
 import { plainLine } from "../plain_text";
 import { clearLog, log, logPaused, messageOf } from "../store";
 import { CopyButton } from "../widgets/copy_button";
+import { Report, reportOf } from "../widgets/inside";
 import { LongText, sizeText } from "../widgets/result";
 import { Timeline } from "../widgets/timeline";
 import { WindowedList } from "../widgets/windowed_list";
@@ -145,6 +146,8 @@ function Entry(props: { seq: number }) {
   }, [props.seq]);
   if (error) return <p class="error">{plainLine(error)}</p>;
   if (!entry) return <p class="hint">Loading …</p>;
+  const isReport = log.value.some((one) => one.seq === props.seq && one.kind === "inside");
+  const report = isReport ? reportOf(parse(entry.body)) : undefined;
   const text = indented(entry.body);
   return (
     <article aria-label={`Entry ${props.seq}`}>
@@ -158,6 +161,7 @@ function Entry(props: { seq: number }) {
         </span>
         <CopyButton text={() => entry.body} label="Copy" name="Copy entry" />
       </div>
+      {report && <Report report={report} />}
       <LongText text={text} />
     </article>
   );

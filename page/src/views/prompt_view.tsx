@@ -7,6 +7,7 @@ import { plainText } from "../plain_text";
 import { asArray } from "../schema/resolve";
 import { connected } from "../store";
 import { Progress, useCall } from "../widgets/call_state";
+import { Inside } from "../widgets/inside";
 import { JsonTree } from "../widgets/json_tree";
 import { Outcome } from "../widgets/result";
 import { SnippetsPanel } from "../widgets/snippets_panel";
@@ -73,6 +74,7 @@ export function PromptView(props: { prompt: Item }) {
       </form>
       {call.running !== undefined && <Progress id={call.running} />}
       {call.outcome && <Outcome outcome={call.outcome} />}
+      {call.outcome && <Inside key={call.outcome.id} call={call.outcome.id} />}
       <SnippetsPanel exchange={{ kind: "prompts", name, arguments: sent }} />
       <details class="panel">
         <summary>Definition</summary>

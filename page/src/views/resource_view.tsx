@@ -6,6 +6,7 @@ import type { Item } from "../model";
 import { plainLine, plainText } from "../plain_text";
 import { connected, messageOf, state, subscribe, updated } from "../store";
 import { Progress, useCall } from "../widgets/call_state";
+import { Inside } from "../widgets/inside";
 import { JsonTree } from "../widgets/json_tree";
 import { Address, Outcome } from "../widgets/result";
 import { SnippetsPanel } from "../widgets/snippets_panel";
@@ -148,6 +149,7 @@ function ReadResource(props: { uri: string }) {
       )}
       {call.running !== undefined && <Progress id={call.running} />}
       {call.outcome && <Outcome outcome={call.outcome} />}
+      {call.outcome && <Inside key={call.outcome.id} call={call.outcome.id} />}
       <SnippetsPanel exchange={{ kind: "resources", name: uri, arguments: {} }} />
     </>
   );

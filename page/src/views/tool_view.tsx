@@ -7,6 +7,7 @@ import { plainLine, plainText } from "../plain_text";
 import { asObject } from "../schema/resolve";
 import { connected } from "../store";
 import { Progress, useCall } from "../widgets/call_state";
+import { Inside } from "../widgets/inside";
 import { JsonTree } from "../widgets/json_tree";
 import { Outcome } from "../widgets/result";
 import { SnippetsPanel } from "../widgets/snippets_panel";
@@ -61,6 +62,7 @@ export function ToolView(props: { tool: Item }) {
       </form>
       {call.running !== undefined && <Progress id={call.running} />}
       {call.outcome && <Outcome outcome={call.outcome} outputSchema={tool.outputSchema} />}
+      {call.outcome && <Inside key={call.outcome.id} call={call.outcome.id} />}
       <SavedPanel
         tool={name}
         call={call}

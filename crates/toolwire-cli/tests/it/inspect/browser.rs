@@ -139,6 +139,17 @@ const LOG_CHECKS: [&str; 3] = [
     "log_of_100000_entries_is_as_fast_as_of_1000",
 ];
 
+/// The checks of `inside.mjs`.
+const INSIDE_CHECKS: [&str; 7] = [
+    "parts_of_a_call_have_their_times",
+    "rejected_arguments_have_their_path",
+    "report_is_in_the_log",
+    "inside_of_a_call_fits_a_phone",
+    "no_violation_of_the_policy",
+    "report_of_a_hostile_server_is_shown_as_text",
+    "no_violation_of_the_policy_by_reports",
+];
+
 /// One test, so that the checks share one browser.
 #[tokio::test]
 async fn page_passes_all_checks() {
@@ -169,6 +180,7 @@ async fn page_passes_all_checks() {
         ("hostile", "", &HOSTILE_CHECKS),
         ("build", "", &BUILD_CHECKS),
         ("log", "", &LOG_CHECKS),
+        ("inside", "", &INSIDE_CHECKS),
     ];
     let expected = pages.iter().flat_map(|(page, _, checks)| {
         let checks = checks.iter();
