@@ -17,7 +17,7 @@ use crate::certificates;
 use crate::connection_arguments::{Era, Server};
 use crate::connection_wait::ConnectionWait;
 use crate::elicitation::ElicitationHandler;
-use crate::exchange_reports::{is_report, reporting};
+use crate::exchange_reports::is_report;
 use crate::failure::{Exit, Failure, Phase};
 use crate::legacy_servers::RecordedCommand;
 use crate::record::{ConnectionRecorder, Recorder};
@@ -53,7 +53,7 @@ pub(crate) async fn connect(
     if let Some(recording) = &recording {
         builder = recording.attach(builder);
     }
-    let reporting = server.reports.as_ref().map(|_| reporting(target));
+    let reporting = server.reports.as_ref().map(|_| target.with_reports());
     let client = match reporting.as_ref().unwrap_or(target) {
         Target::Http(_) if server.reports.is_some() => return Err(no_process()),
         Target::Http(endpoint) => builder.connect(&endpoint.url).await,

@@ -1,7 +1,7 @@
 //! Opens a page of this command in the browser.
 //!
 //! The address contains a secret, and every user of the machine can read the command lines of all programs. So the browser
-//! gets the path of a file that only the user can read, and the file leads to the address.
+//! gets the path of a file that only the user can read, and the file redirects to the address.
 
 use std::io::{self, Write as _};
 
@@ -45,7 +45,7 @@ impl OpenedPage {
     }
 }
 
-/// Returns a document that leads to an address. The addresses of this command need no escape sequences.
+/// Returns a document that redirects to an address. The addresses of this command need no escape sequences.
 fn html(url: &str) -> String {
     format!(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"refresh\" content=\"0;url={url}\">\n\

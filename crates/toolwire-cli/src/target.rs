@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use toolwire_proto::inspection;
+
 use crate::connection_arguments::{Lookup, Server};
 use crate::failure::Failure;
 use crate::screen::Screen;
@@ -13,6 +15,24 @@ use crate::server_files;
 pub(crate) enum Target {
     Http(Endpoint),
     Child(ChildProcess),
+}
+
+impl Target {
+    /// Returns the target with the variable that switches reports about the inside of a server on, unless the user has set it.
+    /// A server with an address is not started by this command, so it gets no variable.
+    pub(crate) fn with_reports(&self) -> Self {
+        let mut target = self.clone();
+        if let Self::Child(child) = &mut target {
+            let variables = &mut child.environment;
+            if !variables
+                .iter()
+                .any(|(name, _)| name == inspection::VARIABLE)
+            {
+                variables.push((OsString::from(inspection::VARIABLE), OsString::from("1")));
+            }
+        }
+        target
+    }
 }
 
 /// The URL of a server and the headers of every request to it.
@@ -186,5 +206,29 @@ fn bearer(variable: &str) -> Result<(String, String), Failure> {
             "the environment variable {variable} is not set or is empty"
         ))
         .with_advice(format!("set it: {variable}=… toolwire …"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_switched_on_for_processes_unless_the_user_has_set_the_variable() {
+        let variables = |target: &Target| match target {
+            Target::Child(child) => child.environment.clone(),
+            Target::Http(_) => Vec::new(),
+        };
+        let mut child = ChildProcess::new("server");
+        let on = (OsString::from(inspection::VARIABLE), OsString::from("1"));
+        assert_eq!(
+            variables(&Target::Child(child.clone()).with_reports()),
+            [on]
+        );
+        let off = (OsString::from(inspection::VARIABLE), OsString::from("0"));
+        child.environment.push(off.clone());
+        assert_eq!(variables(&Target::Child(child).with_reports()), [off]);
+        let address = Target::Http(Endpoint::new("http://localhost/mcp"));
+        assert_eq!(address.with_reports(), address);
     }
 }

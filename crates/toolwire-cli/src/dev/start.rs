@@ -11,7 +11,6 @@ use crate::connection_arguments::Server;
 use crate::dev::program_copy::ProgramCopy;
 use crate::dev::status::DevStatus;
 use crate::dev_arguments::Dev;
-use crate::exchange_reports::reporting;
 use crate::failure::Failure;
 use crate::record::Recorder;
 use crate::screen::Screen;
@@ -71,7 +70,7 @@ impl ServerStarter {
         program: Option<ProgramCopy>,
     ) -> Result<StartedServer, Failure> {
         let upstream = connect::upstream_with(
-            &reporting(target),
+            &target.with_reports(),
             &self.server,
             self.may_paste,
             &self.screen,

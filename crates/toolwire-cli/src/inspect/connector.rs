@@ -9,7 +9,6 @@ use toolwire::{Client, ClientBuilder, ProcessTracker};
 use crate::accounts;
 use crate::connect::{connect_with, upstream};
 use crate::connection_arguments::Server;
-use crate::exchange_reports::reporting;
 use crate::failure::{Failure, Phase};
 use crate::inspect::faults::{DelayRequests, SharedFaults};
 use crate::inspect::http_layer::InspectLayer;
@@ -162,7 +161,7 @@ impl Connector {
             stderr.1.stderr(line);
         };
         connect_with(
-            &reporting(target),
+            &target.with_reports(),
             &server,
             &self.screen,
             &self.processes,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::report::{ExchangeReport, shortened};
+use crate::inspection::report::{ExchangeReport, shortened};
 
 /// The beginning of each line.
 pub const MARKER: &str = "toolwire-inspection: ";

@@ -10,7 +10,7 @@ mod report;
 pub use line::{InspectionLine, MARKER, MAX_LINE_BYTES, StartedServer};
 pub use report::{
     ExchangeReport, HiddenEntry, Load, MAX_HIDDEN, MAX_PATHS, MAX_SPANS, MAX_TEXT_BYTES, Rejected,
-    Rejection, ReportedOutcome, Span, SpanKind,
+    RejectedValue, ReportedOutcome, Span, SpanKind,
 };
 
 /// The environment variable that switches reports on, with the value `1`.

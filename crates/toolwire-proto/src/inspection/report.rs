@@ -44,7 +44,7 @@ pub struct ExchangeReport {
     pub spans: Vec<Span>,
     /// Why the arguments or the structured result were rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rejected: Option<Rejection>,
+    pub rejected: Option<RejectedValue>,
     /// The entries that were looked up or listed, and that the caller does not see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<HiddenEntry>,
@@ -113,7 +113,7 @@ pub enum SpanKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
-pub struct Rejection {
+pub struct RejectedValue {
     /// What was rejected.
     pub what: Rejected,
     /// Where: `arguments.date`, `structuredContent.rows[3]`. The response has the whole message.

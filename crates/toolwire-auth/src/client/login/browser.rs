@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 /// available.
 ///
 /// The URL must be checked before: a leading dash is an option, and other schemes start other programs. Other users of the
-/// machine can read it, so it must not contain a secret. The path of a private file that leads to the URL may be opened
+/// machine can read it, so it must not contain a secret. The path of a private file that redirects to the URL may be opened
 /// instead.
 pub fn open(url: &str) -> bool {
     if !is_available(cfg!(any(windows, target_os = "macos")), |name| {

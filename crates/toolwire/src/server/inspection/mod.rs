@@ -26,8 +26,8 @@ use observation::with_current;
 pub(crate) use observation::{Observation, OpenSpan, observe};
 pub(crate) use type_name::short_type_name;
 
-/// The transport whose exchanges are reported.
-const PIPE: &str = "pipe";
+/// The transport whose exchanges are reported: standard input and output.
+const STDIO_TRANSPORT: &str = "pipe";
 
 /// Writes the reports of one server.
 pub(crate) struct Inspection {
@@ -45,7 +45,7 @@ impl Inspection {
         let inspection = exchange.snapshot().inspection.as_ref()?;
         let info = exchange.context.scope().transport().connection_info();
         let transport = info.and_then(|info| info.network_transport);
-        (transport == Some(PIPE)).then_some(inspection)
+        (transport == Some(STDIO_TRANSPORT)).then_some(inspection)
     }
 
     /// Counts an exchange that starts. Returns what the server does now.

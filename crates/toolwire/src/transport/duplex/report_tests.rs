@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use toolwire_proto::inspection::{
     ExchangeReport, InspectionLine, Rejected, ReportedOutcome, SpanKind,
 };
-use toolwire_types::RawJson;
+use toolwire_types::{ProtocolVersion, RawJson};
 
 use crate::engine::BoxFuture;
 use crate::server::middleware::{
@@ -33,7 +33,7 @@ fn report_to_lines(server: &Server) -> Lines {
 /// Returns a request of the newest revision.
 fn request(id: i64, method: &str, mut params: Value) -> Vec<u8> {
     let meta = &mut params["_meta"];
-    meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    meta["io.modelcontextprotocol/protocolVersion"] = json!(ProtocolVersion::LATEST);
     meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     format!("{request}\n").into_bytes()
