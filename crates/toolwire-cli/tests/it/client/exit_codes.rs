@@ -183,8 +183,9 @@ async fn timeout_exits_with_5() {
         "delay_ms=60000",
     ])
     .await;
+    // On a busy machine, the time may be over before the server has started.
     let text = text.failed(5);
-    assert!(text.contains("did not respond in time"), "{text}");
+    assert!(text.contains("in time"), "{text}");
     assert!(text.contains("--timeout"), "{text}");
     let silent = FakeHttp::silent().await;
     let text = run(&["tools", "--timeout", "200ms", &silent.url()])
