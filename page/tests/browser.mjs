@@ -28,6 +28,9 @@ export const APPEARANCES = {
   legacy: [["360px", "dark"], ["1280px", "light"], ["zoom", "dark"]],
 };
 
+/** Each size in both colours. */
+const ALL_APPEARANCES = Object.keys(SIZES).flatMap((size) => ["light", "dark"].map((colours) => [size, colours]));
+
 /** Gives the window a size and a zoom. */
 export async function resize(page, name) {
   const { width, height, scale } = SIZES[name];
@@ -193,10 +196,51 @@ export async function accessible(page, what) {
   equal(violations, [], `violations in ${what}`);
 }
 
-/** Fails if the page is wider than its window. */
+/** Fails if the page is wider than its window, or if the user has to scroll a part of it sideways. */
 export async function fits(page, what) {
   const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   ensure(content <= window, `${what} is ${content} wide in a window of ${window}`);
+  const wide = await page.evaluate(() =>
+    [...document.querySelectorAll("#page *")]
+      .filter((element) => /auto|scroll/.test(getComputedStyle(element).overflowX) && element.scrollWidth > element.clientWidth)
+      .map((element) => `${element.tagName} ${element.className}: ${element.scrollWidth} in ${element.clientWidth}`),
+  );
+  equal(wide, [], `parts of ${what} that are scrolled sideways`);
+}
+
+/** The height in CSS pixels that a scrolled part needs, so that the user can read it. */
+const READABLE = 120;
+
+/** Fails if something above a list or an item leaves no room for it. */
+async function hasRoom(page, what) {
+  const low = await page.evaluate(
+    (height) =>
+      [...document.querySelectorAll("#page main, #page .split > *")]
+        .filter((element) => element.checkVisibility() && element.clientHeight < height)
+        .map((element) => `${element.className || element.tagName}: ${element.clientHeight}`),
+    READABLE,
+  );
+  equal(low, [], `parts of ${what} that are too low`);
+}
+
+/**
+ * Checks what the page shows now: in each of the appearances, everything fits and axe finds no violation. Leaves the window with
+ * the size of a desktop and light colours.
+ */
+export async function inAppearances(page, what, appearances = ALL_APPEARANCES) {
+  try {
+    for (const [size, colours] of appearances) {
+      const where = `${what} at ${size} ${colours}`;
+      await resize(page, size);
+      await page.emulateMedia({ colorScheme: colours });
+      await fits(page, where);
+      await hasRoom(page, where);
+      await accessible(page, where);
+    }
+  } finally {
+    await resize(page, "1280px");
+    await page.emulateMedia({ colorScheme: "light" });
+  }
 }
 
 /** Writes a picture for the guide, in which the element is visible, if TOOLWIRE_PICTURES names a directory. */

@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { TOOLWIRE, accessible, check, equal, open, picture, start } from "./browser.mjs";
+import { TOOLWIRE, check, equal, inAppearances, open, picture, select, start } from "./browser.mjs";
 
 /** Fails if the source contains `broken`. While there is a file `hold`, the build does not end. */
 const BUILD = `
@@ -26,16 +26,28 @@ export async function buildChecks(browser) {
     write("src/tool", "broken");
     await page.getByRole("alert").getByText("error: the tool is broken").waitFor();
     equal(await previous.count(), 0, "previous builds");
-    await accessible(page, "a failed build");
     await picture(page, "dev-failed-build");
+    await select(page, "add", "add");
+    await inAppearances(page, "a failed build");
     write("hold", "");
     write("src/tool", "mended");
     await page.getByRole("status").getByText("Building: sh build.sh").waitFor();
     await previous.getByText("error: the tool is broken").waitFor();
     equal(await page.getByRole("alert").count(), 0, "alerts");
-    await accessible(page, "a build after a failed one");
+    await inAppearances(page, "a build after a failed one");
     rmSync(join(directory, "hold"));
     await previous.waitFor({ state: "detached" });
+  });
+
+  await check("successful_build_shows_nothing_but_its_progress", async () => {
+    write("hold", "");
+    write("src/tool", "better");
+    await page.getByRole("status").getByText("Building: sh build.sh").waitFor();
+    equal(await previous.count(), 0, "previous builds");
+    await inAppearances(page, "a build");
+    rmSync(join(directory, "hold"));
+    await page.getByRole("status").getByText(/^(Building|Starting)/).waitFor({ state: "detached" });
+    await inAppearances(page, "the server after a build");
   });
 
   await check("no_violation_of_the_policy", async () => equal(problems, []));

@@ -1,11 +1,14 @@
 // The page with `toolwire demo`, in one era.
 
 import { execFileSync } from "node:child_process";
-import { APPEARANCES, accessible, check, containsValue, ensure, environment, equal, fits, hasValue, open, picture, resize, select, show } from "./browser.mjs";
+import {
+  APPEARANCES, accessible, check, containsValue, ensure, environment, equal, fits, hasValue, inAppearances, open, picture, resize, select, show,
+} from "./browser.mjs";
 import { recordChecks } from "./record.mjs";
 
 export async function demo(browser, url, era) {
   const { context, page, problems } = await open(browser, url);
+  const looksWell = (what) => inAppearances(page, what, APPEARANCES[era]);
   const outcome = page.getByRole("region", { name: "Result", exact: true });
   const inputs = page.getByRole("complementary");
   const json = page.getByLabel("Arguments as JSON");
@@ -68,6 +71,7 @@ export async function demo(browser, url, era) {
     await page.getByRole("button", { name: "Form", exact: true }).click();
     await picture(page, "inspect-tool", outcome, 830);
     await page.getByRole("button", { name: "Both", exact: true }).click();
+    await looksWell("a result with structured content");
   });
 
   await check("tool_error_is_shown", async () => {
@@ -76,6 +80,7 @@ export async function demo(browser, url, era) {
     await call();
     await outcome.getByText("Tool error").waitFor();
     ensure((await outcome.innerText()).includes("<b>broken</b>"), "no text");
+    await looksWell("a tool error");
   });
 
   await check("progress_and_cancel", async () => {
@@ -84,7 +89,7 @@ export async function demo(browser, url, era) {
     await page.getByRole("textbox", { name: "delay_ms" }).fill("20");
     await call();
     await page.getByText(/to go/).first().waitFor();
-    await accessible(page, "a running call");
+    await looksWell("a running call");
     await page.getByRole("group", { name: "Running call" }).getByRole("button", { name: "Cancel" }).click();
     await outcome.getByText("Cancelled").waitFor();
   });
@@ -94,7 +99,7 @@ export async function demo(browser, url, era) {
     await call();
     await inputs.getByText("Where to?").waitFor();
     await inputs.getByLabel("city (required)").fill("Oslo");
-    await accessible(page, "an input request");
+    await looksWell("an input request");
     await inputs.getByRole("button", { name: "Accept" }).click();
     await inputs.getByText("How many nights in Oslo?").waitFor();
     // The second request is part of the same conversation.
@@ -104,6 +109,7 @@ export async function demo(browser, url, era) {
     await inputs.getByRole("textbox", { name: /nights/ }).fill("99");
     await inputs.getByRole("button", { name: "Accept" }).click();
     await inputs.getByText(/the response is invalid/).waitFor();
+    await looksWell("an input request with an invalid response");
     await inputs.getByRole("textbox", { name: /nights/ }).fill("3");
     await inputs.getByRole("button", { name: "Accept" }).click();
     await inputs.getByText(/Do you agree/).waitFor();
@@ -111,6 +117,7 @@ export async function demo(browser, url, era) {
     await inputs.getByRole("button", { name: "Accept" }).click();
     await outcome.getByText(/is accepted: 3 nights in Oslo/).waitFor();
     equal(await outcome.getByRole("list", { name: "Input requests of this call" }).getByRole("listitem").count(), 3);
+    await looksWell("a result with its input requests");
   });
 
   await check("call_is_saved_and_made_again", async () => {
@@ -128,7 +135,7 @@ export async function demo(browser, url, era) {
     await inputs.getByRole("checkbox").check();
     await inputs.getByRole("button", { name: "Accept" }).click();
     await outcome.getByText(/is accepted: 3 nights in Oslo/).waitFor();
-    await accessible(page, "saved calls");
+    await looksWell("saved calls");
     await saved.getByRole("button", { name: "Call again" }).click();
     await inputs.getByText("Where to?").waitFor();
     await inputs.getByRole("button", { name: "Cancel" }).click();
@@ -141,13 +148,15 @@ export async function demo(browser, url, era) {
     await select(page, "sign_in", "sign_in");
     await call();
     await inputs.getByRole("link", { name: "https://example.com/sign-in?for=toolwire-demo" }).waitFor();
+    await looksWell("a request to open a URL");
     await inputs.getByRole("button", { name: "Decline" }).click();
     await outcome.getByText("declined").waitFor();
     await select(page, "summarise", "summarise");
     await page.getByLabel("text (required)").fill("a long story");
     await call();
     await inputs.getByLabel("Text of the response").fill("short: the end");
-    await accessible(page, "a sampling request");
+    await inputs.getByText("Response as JSON").click();
+    await looksWell("a sampling request");
     await inputs.getByRole("button", { name: "Respond" }).click();
     await outcome.getByText("short: the end", { exact: true }).waitFor();
   });
@@ -160,6 +169,7 @@ export async function demo(browser, url, era) {
     await page.locator("datalist option").first().waitFor({ state: "attached" });
     await call("Get prompt");
     await outcome.getByText(/user|assistant/).first().waitFor();
+    await looksWell("a prompt");
   });
 
   await check("resource_read_and_subscription", async () => {
@@ -175,6 +185,7 @@ export async function demo(browser, url, era) {
     await outcome.waitFor();
     await show(page, "Resources");
     await page.getByText(/^changed at/).waitFor();
+    await looksWell("a subscribed resource");
     await call("Unsubscribe");
     await page.getByRole("button", { name: "Subscribe", exact: true }).waitFor();
   });
@@ -187,6 +198,7 @@ export async function demo(browser, url, era) {
     await page.getByRole("region", { name: "Resource", exact: true }).getByText("demo://notes/first").first().waitFor();
     await call("Read");
     await outcome.waitFor();
+    await looksWell("a resource of a template");
   });
 
   await check("changed_list_is_loaded", async () => {
@@ -211,6 +223,7 @@ export async function demo(browser, url, era) {
       await page.getByRole("button", { name: `Copy as ${language}` }).click();
       texts.push(await page.evaluate(() => navigator.clipboard.readText()));
     }
+    await looksWell("a call in another language");
     ensure(texts[0].startsWith("toolwire call ") && texts[0].includes(`'{"text":"it'\\''s"}'`), texts[0]);
     const printed = execFileSync("sh", ["-c", texts[0]], { env: environment, encoding: "utf8" });
     ensure(printed.includes("it's"), printed);
@@ -224,6 +237,7 @@ export async function demo(browser, url, era) {
     await page.getByRole("article").getByText('"tools/call"').first().waitFor();
     await page.getByRole("img", { name: /^Timeline/ }).waitFor();
     await picture(page, "inspect-log");
+    await looksWell("an entry of the log");
     await page.getByRole("searchbox", { name: "Filter the log" }).fill("no such text anywhere");
     await page.getByText(/^0 of/).waitFor();
     await page.getByRole("searchbox", { name: "Filter the log" }).fill("");
@@ -235,8 +249,14 @@ export async function demo(browser, url, era) {
       await page.getByRole("combobox").fill(`view ${view.toLowerCase()}`);
       await page.getByRole("option", { name: new RegExp(`view ${view}`, "i") }).first().waitFor();
     }
-    await accessible(page, "the palette");
     await page.getByRole("combobox").fill("");
+    await looksWell("the palette");
+    await resize(page, "zoom");
+    for (let step = 0; step < 12; step++) await page.keyboard.press("ArrowDown");
+    await page.getByRole("option", { selected: true }).and(page.locator("#palette-12")).waitFor();
+    const [row, palette] = await Promise.all(["#palette-12", "dialog"].map((one) => page.locator(one).boundingBox()));
+    ensure(row.y + row.height <= palette.y + palette.height, `the selected row ends at ${row.y + row.height}`);
+    await resize(page, "1280px");
     await page.getByRole("combobox").pressSequentially("tool echo");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "echo" }).waitFor();
@@ -263,7 +283,7 @@ export async function demo(browser, url, era) {
     await reconnected(without);
   });
 
-  await recordChecks(browser, page);
+  await recordChecks(browser, page, looksWell);
 
   for (const [size, colours] of APPEARANCES[era]) {
     await check(`accessible_${size}_${colours}`, async () => {

@@ -1,7 +1,7 @@
 // A page of another origin attacks the HTTP interface.
 
 import { createServer } from "node:http";
-import { check, ensure, equal, open } from "./browser.mjs";
+import { check, ensure, equal, inAppearances, open } from "./browser.mjs";
 
 export async function foreign(browser, url) {
   const origin = new URL(url).origin;
@@ -105,6 +105,17 @@ export async function foreign(browser, url) {
       return (await fetch("/api/state", { headers })).status;
     }, token);
     equal(found, 403);
+  });
+
+  await check("page_without_access_says_what_to_do", async () => {
+    const stranger = await browser.newContext();
+    const other = await stranger.newPage();
+    await other.goto(new URL("/", url).href);
+    const alert = other.getByRole("alert");
+    await alert.getByText("this page has no access").waitFor();
+    await alert.getByText(/^open the address that `toolwire inspect` printed/).waitFor();
+    await inAppearances(other, "a page without access");
+    await stranger.close();
   });
 
   await context.close();

@@ -1,7 +1,7 @@
 // The page with a server whose schemas and results try to stop it.
 
 import { fileURLToPath } from "node:url";
-import { accessible, check, ensure, equal, hasValue, open, select, start } from "./browser.mjs";
+import { check, ensure, equal, hasValue, inAppearances, open, select, show, start } from "./browser.mjs";
 
 const SERVER = fileURLToPath(new URL("hostile_server.mjs", import.meta.url));
 
@@ -22,7 +22,7 @@ export async function hostile(browser) {
       equal(await page.locator(".details .form").count(), 0, "forms");
       await hasValue(json, '{"a":1}');
     }
-    await accessible(page, "a tool without a form");
+    await inAppearances(page, "a tool without a form");
   });
 
   await check("invalid_pointer_is_no_constraint", async () => {
@@ -65,7 +65,24 @@ export async function hostile(browser) {
       await one.play();
       await ended;
     });
-    await accessible(page, "an image and a sound");
+    await inAppearances(page, "an image and a sound");
+  });
+
+  await check("long_names_are_broken", async () => {
+    await page.getByRole("searchbox").first().fill("wide");
+    await page.getByRole("option").first().click();
+    await page.getByRole("button", { name: "Add added" }).click();
+    await page.getByRole("button", { name: "Call", exact: true }).click();
+    await outcome.getByText(/^https:\/\/example\.com/).waitFor();
+    const folded = page.locator(".details details:not([open]) > summary:visible");
+    while ((await folded.count()) > 0) await folded.first().click();
+    await inAppearances(page, "a tool with long names");
+    await show(page, "Log");
+    await page.getByRole("option").last().click();
+    await page.getByRole("article").waitFor();
+    await inAppearances(page, "an entry with long names");
+    await show(page, "Tools");
+    await select(page, "media", "media");
   });
 
   await check("trace_id_is_copied", async () => {
@@ -79,7 +96,7 @@ export async function hostile(browser) {
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await page.getByRole("alert").getByRole("button", { name: "Connect again" }).waitFor();
     await page.getByText("There is no connection.").waitFor();
-    await accessible(page, "a failed connection");
+    await inAppearances(page, "a failed connection");
     await page.getByRole("alert").getByRole("button", { name: "Connect again" }).click();
     await page.getByRole("status").filter({ hasText: /^connected$/ }).first().waitFor();
   });

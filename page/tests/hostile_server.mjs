@@ -14,7 +14,27 @@ const variants = Array.from({ length: 40 }, (_, level) => {
 });
 const nested = { type: "object", properties: { a: { $ref: "#/$defs/d0" } }, required: ["a"], $defs: Object.fromEntries(variants) };
 
+/** A name without a place to break it. */
+const LONG = "long_name_".repeat(12);
+const WIDE = {
+  type: "object",
+  properties: {
+    [LONG]: { type: "string", title: LONG, description: LONG, default: LONG },
+    choice: { enum: [LONG, "short"], default: LONG },
+    list: { type: "array", title: LONG, items: { type: "object", properties: { [LONG]: { type: "integer", default: 1 } }, required: [LONG] }, default: [{ [LONG]: 1 }] },
+    variant: { oneOf: [{ title: LONG, const: LONG }, { title: "short", type: "null" }] },
+    added: { type: "string", title: LONG },
+  },
+  required: [LONG, "choice", "list", "variant"],
+};
+const WIDE_CONTENT = [
+  { type: "text", text: LONG, [LONG]: LONG },
+  { type: "resource_link", uri: `https://example.com/${LONG}`, name: LONG },
+  { type: "resource", resource: { uri: `a:${LONG}`, mimeType: LONG, blob: "AAAA" } },
+];
+
 const TOOLS = [
+  { name: "wide", title: LONG, description: LONG, inputSchema: WIDE, annotations: { [`${LONG}Hint`]: true } },
   { name: "cyclic_all_of", inputSchema: cycle("allOf") },
   { name: "cyclic_any_of", inputSchema: cycle("anyOf") },
   { name: "nested_variants", inputSchema: nested },
@@ -55,6 +75,7 @@ const METHODS = {
   "tools/call": ({ name, arguments: values }) => {
     if (name === "exit") process.exit();
     if (name === "media") return { content: MEDIA };
+    if (name === "wide") return { content: WIDE_CONTENT, structuredContent: { [LONG]: [LONG] } };
     if (name !== "bad_result") return { content: [{ type: "text", text: JSON.stringify(values) }] };
     return { content: [{ type: "resource", resource: { uri: "a:b", mimeType: NO_TEXT, text: "" } }] };
   },
@@ -68,7 +89,8 @@ function reportCall(method, meta) {
   const call = meta?.["toolwire/call"];
   if (call === undefined) return;
   const text = "<img src=x onerror=alert(1)>\u202e\u001b[31m";
-  const spans = [{ kind: "middleware", name: "<img src=x onerror=alert(1)>\u202e", tookUs: 3, ownUs: 3 }];
+  const span = (name) => ({ kind: "middleware", name, tookUs: 3, ownUs: 3 });
+  const spans = [span("<img src=x onerror=alert(1)>\u202e"), span(LONG)];
   const hidden = [{ kind: text, name: text, because: text }];
   const rejected = { what: "arguments", paths: [text] };
   const content = { call, method, name: text, outcome: text, tookUs: 5, spans, hidden, rejected, moreHidden: 1 };

@@ -1,7 +1,7 @@
 // The inside view: what a server that is written with toolwire reports about a call, and a server that lies.
 
 import { fileURLToPath } from "node:url";
-import { accessible, check, ensure, equal, fits, inspect, open, picture, resize, select, show, TOOLWIRE } from "./browser.mjs";
+import { check, ensure, equal, inAppearances, inspect, open, picture, select, show, TOOLWIRE } from "./browser.mjs";
 
 const HOSTILE_SERVER = fileURLToPath(new URL("hostile_server.mjs", import.meta.url));
 const ANNOUNCEMENT = "the server reports what happens inside of it";
@@ -30,7 +30,7 @@ export async function insideChecks(browser) {
     // The page listens to changes of the lists.
     await inside.getByText(/^Running requests: 1, open streams: 1, queued messages: \d+$/).waitFor();
     await picture(page, "inspect-inside", inside);
-    await accessible(page, "the inside of a call");
+    await inAppearances(page, "the inside of a call");
   });
 
   await check("rejected_arguments_have_their_path", async () => {
@@ -39,6 +39,7 @@ export async function insideChecks(browser) {
     await inside.getByText(/tool error/).waitFor();
     await inside.getByText("Rejected arguments:").waitFor();
     await inside.getByText("arguments.a", { exact: true }).waitFor();
+    await inAppearances(page, "rejected arguments");
   });
 
   await check("report_is_in_the_log", async () => {
@@ -46,14 +47,7 @@ export async function insideChecks(browser) {
     await page.getByRole("searchbox").first().fill("kind:inside method:tools/call");
     await page.getByRole("option").first().click();
     await page.getByRole("article").getByRole("rowheader", { name: "handler" }).waitFor();
-    await accessible(page, "a report in the log");
-  });
-
-  await check("inside_of_a_call_fits_a_phone", async () => {
-    await show(page, "Tools");
-    await resize(page, "360px");
-    await inside.getByRole("rowheader", { name: "handler" }).waitFor();
-    await fits(page, "the inside of a call");
+    await inAppearances(page, "a report in the log");
   });
 
   await check("no_violation_of_the_policy", async () => equal(problems, []));
@@ -76,7 +70,7 @@ async function hostileReports(browser) {
     await inside.getByText(/^Running requests: 18446744073709551615,/).waitFor();
     ensure(!/[\u202e\u001b]/.test(await inside.innerText()), "a control character is shown");
     equal(await inside.locator("img").count(), 0, "images");
-    await accessible(page, "a hostile report");
+    await inAppearances(page, "a hostile report");
   });
 
   await check("no_violation_of_the_policy_by_reports", async () => equal(problems, []));

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { accessible, check, ensure, equal, inspect, keystroke, open, show } from "./browser.mjs";
+import { check, ensure, equal, inAppearances, inspect, keystroke, open, show } from "./browser.mjs";
 
 const HEADER = { format: "mcplog", version: 1, began: "", tool: "", redacted: [], target: "stdio" };
 const HOSTILE = "<img src=x onerror=alert(1)> \u202egnp.exe \u001b[31mred <script>alert(1)</script>";
@@ -53,7 +53,7 @@ async function measure(browser, path, count) {
   await page.getByRole("option").first().click();
   await page.getByRole("article").getByText("<script>alert(1)</script>").waitFor();
   ensure(!/[\u202e\u001b]/.test(await page.locator("body").innerText()), "a control character is shown");
-  await accessible(page, "a log with hostile text");
+  if (count < 100_000) await inAppearances(page, "a log with hostile text");
   equal(problems, []);
   await context.close();
   command.end();
@@ -93,7 +93,7 @@ async function searchChecks(browser, path) {
     await page.route("**/api/log/search", (route) => route.fulfill({ status: 500, json: { error: "it is broken" } }));
     await finds("needl", 1);
     await page.getByText("Only the beginnings of long entries were searched: it is broken").waitFor();
-    await accessible(page, "a failed search");
+    await inAppearances(page, "a failed search");
   });
   await context.close();
   command.end();

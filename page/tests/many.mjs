@@ -1,7 +1,7 @@
 // The page with a server of 1,000 tools and hostile text, over HTTP.
 
 import { execFileSync } from "node:child_process";
-import { accessible, check, containsValue, ensure, environment, equal, hasValue, keystroke, open, select, show } from "./browser.mjs";
+import { check, containsValue, ensure, environment, equal, hasValue, inAppearances, keystroke, open, select, show } from "./browser.mjs";
 
 export async function many(browser, url) {
   const { context, page, problems } = await open(browser, url);
@@ -75,7 +75,7 @@ export async function many(browser, url) {
     await page.getByLabel("urgent", { exact: true }).check();
     const expected = { colours: ["blue", "green", "red"], count: 5, day: "2026-11-16", address: { city: "Oslo" }, mail: "a@example.com", urgent: true };
     await hasValue(json, JSON.stringify(expected));
-    await accessible(page, "a form with every kind of field");
+    await inAppearances(page, "a form with every kind of field");
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await outcome.getByText(/"city":"Oslo"/).first().waitFor();
   });
@@ -161,7 +161,12 @@ export async function many(browser, url) {
     await page.getByText(/ of 1000000/).first().waitFor();
     await show(page, "Settings");
     await page.getByText("There is no login for this server.").waitFor();
-    await accessible(page, "Settings of a server with a URL");
+    const account = { user: "Ada", issuer: "https://issuer.example", scopes: ["read"], expiresAt: 1_800_000_000, canRefresh: true };
+    await page.route("**/api/account", (route) => route.fulfill({ json: { kind: "login", account } }));
+    await show(page, "Tools");
+    await show(page, "Settings");
+    await page.getByRole("button", { name: "Log out" }).waitFor();
+    await inAppearances(page, "faults of a server with a URL");
     await page.getByRole("button", { name: "Drop open streams" }).click();
     await show(page, "Log");
     await page.getByRole("searchbox", { name: "Filter the log" }).fill("kind:note dropping");

@@ -3,9 +3,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { accessible, check, ensure, equal, inspect, open, picture, select, show } from "./browser.mjs";
+import { check, ensure, equal, inAppearances, inspect, open, picture, select, show } from "./browser.mjs";
 
-export async function recordChecks(browser, page) {
+/** `looksWell` checks what the page shows in several sizes and colours. */
+export async function recordChecks(browser, page, looksWell) {
   const directory = mkdtempSync(join(tmpdir(), "toolwire-page-"));
   const file = join(directory, "demo.mcplog");
   const outcome = page.getByRole("region", { name: "Result", exact: true });
@@ -16,6 +17,7 @@ export async function recordChecks(browser, page) {
     await show(page, "Record");
     await page.getByRole("button", { name: "Start recording" }).click();
     await page.getByText("Recording.", { exact: true }).waitFor();
+    await looksWell("a running record");
     await show(page, "Tools");
     await select(page, "add", "add");
     await page.getByLabel("Arguments as JSON").fill('{"a": 40, "b": 2}');
@@ -43,6 +45,8 @@ export async function recordChecks(browser, page) {
 
   await check("server_does_not_differ_from_its_record", async () => {
     await page.getByRole("button", { name: "Compare with the last record" }).click();
+    await page.getByText(/^These tools may change something: /).waitFor();
+    await looksWell("a comparison that needs permission");
     await page.getByRole("button", { name: "Call them again" }).click();
     await report.getByText(/^\d+ same, 0 different, 0 skipped$/).waitFor();
   });
@@ -55,6 +59,7 @@ export async function recordChecks(browser, page) {
     await report.getByText(/^\d+ same, 1 different, 0 skipped$/).waitFor();
     await page.locator(".difference code").filter({ hasText: "/result/structuredContent" }).first().waitFor();
     await picture(page, "inspect-record", page.locator(".difference").last());
+    await looksWell("differences from a record");
   });
 
   await check("record_is_opened_without_its_server", async () => {
@@ -70,9 +75,9 @@ export async function recordChecks(browser, page) {
     await other.getByText(/^[1-9]\d* of/).waitFor();
     await show(other, "Record");
     await other.getByText("This page shows the record").waitFor();
-    await accessible(other, "an opened record");
+    await inAppearances(other, "an opened record");
     await show(other, "Settings");
-    await accessible(other, "Settings of a record");
+    await inAppearances(other, "Settings of a record");
     equal(problems, []);
     await context.close();
     opened.end();

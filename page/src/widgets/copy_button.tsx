@@ -16,10 +16,11 @@ export function CopyButton(props: { text: () => string; label: string; name?: st
     }
     setTimeout(() => setCopied(undefined), 1500);
   };
-  const label = copied === undefined ? props.label : copied ? "Copied" : "Not permitted";
+  const outcome = copied === undefined ? undefined : copied ? "Copied" : "Not permitted";
   return (
-    <button type="button" class="small" onClick={copy} aria-label={props.name}>
-      {label}
+    // The name contains the visible text, so that it can be spoken.
+    <button type="button" class="small" onClick={copy} aria-label={outcome ?? props.name}>
+      {outcome ?? props.label}
     </button>
   );
 }

@@ -44,6 +44,8 @@ export function Palette(props: { onClose: () => void }) {
   const [position, setPosition] = useState(0);
   const found = commands(search).slice(0, SHOWN);
   useEffect(() => dialog.current?.showModal(), []);
+  // In a low window, the list is longer than the palette.
+  useEffect(() => document.getElementById(`palette-${position}`)?.scrollIntoView({ block: "nearest" }), [position]);
   const run = (command: Command | undefined) => {
     if (!command) return;
     command.run();

@@ -252,7 +252,7 @@ export function LongText(props: { text: string }) {
   const folded = text.length > FOLDED && !whole;
   return (
     <>
-      <pre class="text" tabIndex={0} role="region" aria-label="Text">
+      <pre class="text" tabIndex={0} role="group" aria-label="Text">
         {plainText(folded ? text.slice(0, FOLDED) : text)}
       </pre>
       {folded && (
