@@ -6,6 +6,7 @@ import { demo } from "./demo.mjs";
 import { foreign } from "./foreign.mjs";
 import { hostile } from "./hostile.mjs";
 import { insideChecks } from "./inside.mjs";
+import { largeChecks } from "./large.mjs";
 import { logChecks } from "./log.mjs";
 import { many, manyLegacy } from "./many.mjs";
 import { schemaChecks } from "./schema.mjs";
@@ -24,6 +25,7 @@ const PAGES = {
   foreign,
   build: buildChecks,
   log: logChecks,
+  large: largeChecks,
   inside: insideChecks,
 };
 

@@ -53,7 +53,7 @@ export async function storeChecks() {
   const command = new FakeCommand();
   globalThis.localStorage = { getItem: () => "token" };
   globalThis.fetch = command.fetch;
-  const { announcement, run, startCall } = await bundled('export * from "./store";');
+  const { announcement, log, run, startCall } = await bundled('export * from "./store";');
   let opening = command.opening();
   void run();
   await opening;
@@ -88,6 +88,16 @@ export async function storeChecks() {
     command.calls = [{ id: 9, method: "ping", state: "running" }];
     command.send("state", command.state());
     equal(await outcome, undefined);
+  });
+
+  await check("log_has_its_newest_entries", async () => {
+    const PART = 1000;
+    const entry = (seq) => ({ seq, t: seq, kind: "stderr", bytes: 1, text: "x" });
+    for (let first = 1; first <= 102 * PART; first += PART) {
+      command.send("log", Array.from({ length: PART }, (_, position) => entry(first + position)));
+    }
+    while (log.value.at(-1)?.seq !== 102 * PART) await new Promise((resolve) => setImmediate(resolve));
+    equal([log.value.length, log.value[0].seq], [100_000, 2 * PART + 1]);
   });
 
   await check("announced_names_are_plain_lines", async () => {

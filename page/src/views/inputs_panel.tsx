@@ -14,6 +14,7 @@ import { Boundary } from "../widgets/boundary";
 import { Conversation } from "../widgets/conversation";
 import { JsonTree } from "../widgets/json_tree";
 import { JsonEditor } from "../widgets/json_editor";
+import { Parts } from "../widgets/parts";
 
 export function InputsPanel() {
   const waiting = inputs.value;
@@ -153,6 +154,9 @@ function UrlInput({ input, respond }: Props) {
   );
 }
 
+/** The number of messages that are laid out at a time. */
+const MESSAGES = 20;
+
 function SamplingInput({ input, respond }: Props) {
   const [value, setValue] = useState<Json>({
     role: "assistant",
@@ -170,9 +174,11 @@ function SamplingInput({ input, respond }: Props) {
       }}
     >
       <p>The server asks the model of the client (sampling).</p>
-      {asArray(input.params.messages).map((message, index) => (
-        <JsonTree key={index} value={message} label={`message ${index + 1}`} open />
-      ))}
+      <Parts
+        items={asArray(input.params.messages)}
+        size={MESSAGES}
+        render={(message, index) => <JsonTree key={index} value={message} label={`message ${index + 1}`} open />}
+      />
       <JsonTree value={input.params} label="all parameters" />
       {content?.type === "text" && typeof content.text === "string" && (
         <Field

@@ -144,11 +144,14 @@ function Entry(props: { seq: number }) {
       (reason) => setError(messageOf(reason)),
     );
   }, [props.seq]);
+  // A log that grows renders the entry again, which may have 4 MiB.
+  const text = useMemo(() => entry && indented(entry.body), [entry]);
+  const report = useMemo(() => {
+    const isReport = log.peek().some((one) => one.seq === props.seq && one.kind === "inside");
+    return isReport && entry ? reportOf(parse(entry.body)) : undefined;
+  }, [entry]);
   if (error) return <p class="error">{plainLine(error)}</p>;
-  if (!entry) return <p class="hint">Loading …</p>;
-  const isReport = log.value.some((one) => one.seq === props.seq && one.kind === "inside");
-  const report = isReport ? reportOf(parse(entry.body)) : undefined;
-  const text = indented(entry.body);
+  if (!entry || text === undefined) return <p class="hint">Loading …</p>;
   return (
     <article aria-label={`Entry ${props.seq}`}>
       <div class="toolbar">

@@ -8,6 +8,7 @@ import type { ComparedExchange, Report } from "../model";
 import { plainLine, plainText } from "../plain_text";
 import { announcement, connected, messageOf, setRecording, state } from "../store";
 import { JsonTree } from "../widgets/json_tree";
+import { Parts } from "../widgets/parts";
 
 /** The largest record that is compared, in bytes. The command rejects larger requests. */
 const MAX_BYTES = 12_000_000;
@@ -155,15 +156,21 @@ function CompareSection(props: { stored: boolean }) {
 
 const summaryOf = (one: Report) => `${one.same} same, ${one.different} different, ${one.skipped} skipped`;
 
+/** The number of requests that are laid out at a time. */
+const EXCHANGES = 200;
+
 function ReportSection(props: { name: string; report: Report }) {
   return (
     <section aria-labelledby="report-title">
       <h3 id="report-title">Comparison with {plainLine(props.name)}</h3>
       <p>{summaryOf(props.report)}</p>
       <ul class="exchanges">
-        {props.report.exchanges.map((exchange, index) => (
-          <Exchange key={index} exchange={exchange} />
-        ))}
+        <Parts
+          items={props.report.exchanges}
+          size={EXCHANGES}
+          render={(exchange, index) => <Exchange key={index} exchange={exchange} />}
+          wrap={(button) => <li>{button}</li>}
+        />
       </ul>
     </section>
   );

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { isObject, numberText, type Json } from "../json";
 import { plainLine } from "../plain_text";
+import { Parts } from "./parts";
 
 /** The number of members that are laid out at a time. */
 const PART = 100;
@@ -12,7 +13,6 @@ const LONG = 500;
 export function JsonTree(props: { value: Json; label?: string; open?: boolean }) {
   const { value, label } = props;
   const [open, setOpen] = useState(props.open ?? false);
-  const [shown, setShown] = useState(PART);
   const name = label === undefined ? null : <span class="member">{plainLine(label)}: </span>;
   if (!Array.isArray(value) && !isObject(value)) {
     return (
@@ -22,22 +22,18 @@ export function JsonTree(props: { value: Json; label?: string; open?: boolean })
       </div>
     );
   }
-  const members: [string, Json][] = Array.isArray(value)
-    ? value.map((item, index) => [String(index), item])
-    : Object.entries(value);
-  const size = `${members.length} ${Array.isArray(value) ? "item" : "member"}${members.length === 1 ? "" : "s"}`;
+  const isList = Array.isArray(value);
+  const names = isList ? value : Object.keys(value);
+  const size = `${names.length} ${isList ? "item" : "member"}${names.length === 1 ? "" : "s"}`;
+  const member = (item: Json, name: string) => <JsonTree key={name} value={item} label={name} />;
   return (
     <details class="tree" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {name}
-        {Array.isArray(value) ? "[…]" : "{…}"} <span class="hint">{size}</span>
+        {isList ? "[…]" : "{…}"} <span class="hint">{size}</span>
       </summary>
-      {open && members.slice(0, shown).map(([member, item]) => <JsonTree key={member} value={item} label={member} />)}
-      {open && members.length > shown && (
-        <button type="button" class="small" onClick={() => setShown(shown + PART)}>
-          Show {Math.min(PART, members.length - shown)} of {members.length - shown} more
-        </button>
-      )}
+      {open && isList && <Parts items={value} size={PART} render={(item, index) => member(item, String(index))} />}
+      {open && !isList && <Parts items={Object.keys(value)} size={PART} render={(name) => member(value[name] as Json, name)} />}
     </details>
   );
 }

@@ -10,9 +10,13 @@ import { Boundary } from "./boundary";
 import { Conversation } from "./conversation";
 import { CopyButton } from "./copy_button";
 import { JsonTree } from "./json_tree";
+import { Parts } from "./parts";
 
 /** Text beyond this number of characters is folded. */
 const FOLDED = 20_000;
+
+/** The number of blocks of content that are laid out at a time. */
+const BLOCKS = 20;
 
 /** The media types that are shown as images. SVG can contain scripts, so it is shown as text. */
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"];
@@ -81,21 +85,20 @@ function Result(props: { result: Json; call: number; outputSchema: Json | undefi
   const { content, structuredContent, messages, contents, ...others } = result;
   return (
     <>
-      {asArray(content).map((block, index) => (
-        <Content key={index} block={block} />
-      ))}
-      {asArray(messages).map((message, index) => (
-        <div class="message" key={index}>
-          <span class="badge">{plainLine(String(isObject(message) ? message.role : "message"))}</span>
-          {isObject(message) &&
-            (Array.isArray(message.content) ? message.content : [message.content]).map((block, position) => (
-              <Content key={position} block={block as Json} />
-            ))}
-        </div>
-      ))}
-      {asArray(contents).map((one, index) => (
-        <ResourceContents key={index} contents={one} />
-      ))}
+      <Blocks blocks={asArray(content)} />
+      <Parts
+        items={asArray(messages)}
+        size={BLOCKS}
+        render={(message, index) => (
+          <div class="message" key={index}>
+            <span class="badge">{plainLine(String(isObject(message) ? message.role : "message"))}</span>
+            {isObject(message) && (
+              <Blocks blocks={Array.isArray(message.content) ? message.content : [message.content as Json]} />
+            )}
+          </div>
+        )}
+      />
+      <Parts items={asArray(contents)} size={BLOCKS} render={(one, index) => <ResourceContents key={index} contents={one} />} />
       {structuredContent !== undefined && (
         <Structured value={structuredContent} call={props.call} schema={props.outputSchema} />
       )}
@@ -124,6 +127,10 @@ function Structured(props: { value: Json; call: number; schema: Json | undefined
       <JsonTree value={props.value} open />
     </div>
   );
+}
+
+function Blocks(props: { blocks: Json[] }) {
+  return <Parts items={props.blocks} size={BLOCKS} render={(block, index) => <Content key={index} block={block} />} />;
 }
 
 function Content(props: { block: Json }) {

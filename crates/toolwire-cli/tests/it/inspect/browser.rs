@@ -99,10 +99,11 @@ const SCHEMA_CHECKS: [&str; 5] = [
 ];
 
 /// The checks of `store.mjs`.
-const STORE_CHECKS: [&str; 4] = [
+const STORE_CHECKS: [&str; 5] = [
     "missed_end_of_a_call_is_in_the_next_state",
     "end_of_a_call_between_two_streams_is_noticed",
     "call_without_a_stored_outcome_ends",
+    "log_has_its_newest_entries",
     "announced_names_are_plain_lines",
 ];
 
@@ -140,6 +141,15 @@ const LOG_CHECKS: [&str; 3] = [
     "words_are_found_in_whole_entries",
     "failed_search_is_shown",
     "log_of_100000_entries_is_as_fast_as_of_1000",
+];
+
+/// The checks of `large.mjs`.
+const LARGE_CHECKS: [&str; 5] = [
+    "results_of_5_mb_are_folded",
+    "folded_blocks_are_shown_in_parts",
+    "log_entry_of_5_mb_is_folded",
+    "full_log_has_its_newest_entries",
+    "no_violation_of_the_policy",
 ];
 
 /// The checks of `inside.mjs`.
@@ -182,6 +192,7 @@ async fn page_passes_all_checks() {
         ("hostile", "", &HOSTILE_CHECKS),
         ("build", "", &BUILD_CHECKS),
         ("log", "", &LOG_CHECKS),
+        ("large", "", &LARGE_CHECKS),
         ("inside", "", &INSIDE_CHECKS),
     ];
     let expected = pages.iter().flat_map(|(page, _, checks)| {
