@@ -53,7 +53,7 @@ export async function many(browser, url) {
     await page.getByText("integer, 1 to 5").waitFor();
     const faults = page.getByRole("list", { name: "Problems of the arguments" });
     const isFault = (text) => faults.getByText(text).waitFor();
-    for (const [typed, fault] of [["6", "is greater than 5"], ["0", "is less than 1"], ["1.5", "is number, not integer"]]) {
+    for (const [typed, fault] of [["6", "6 is greater than the maximum of 5"], ["0", "0 is less than the minimum of 1"], ["1.5", "1.5 is not of type"]]) {
       await count.fill(typed);
       await isFault(fault);
     }
