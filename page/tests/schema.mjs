@@ -3,8 +3,8 @@
 import { bundled, check, ensure, equal } from "./browser.mjs";
 
 export async function schemaChecks() {
-  const { MAX_DEPTH, MAX_STEPS, SchemaRoot, initialValue, matches, resolve } = await bundled(
-    'export * from "./schema/limits"; export * from "./schema/resolve"; export * from "./schema/variant_match";',
+  const { CHANGED_NUMBER, MAX_DEPTH, MAX_STEPS, SchemaRoot, initialValue, matches, resolve } = await bundled(
+    'export { CHANGED_NUMBER } from "./json"; export * from "./schema/limits"; export * from "./schema/resolve"; export * from "./schema/variant_match";',
   );
   /** Returns a schema with this many references in a row, of which the last one refers to a string. */
   const chain = (length) => {
@@ -24,6 +24,22 @@ export async function schemaChecks() {
       return error.message;
     }
   };
+
+  await check("numbers_whose_text_would_change_are_found", async () => {
+    const wholes = ["0", "7", "100", "123456789012345", "1234567890123456", "9007199254740993", "1234567890123456789012"];
+    const fractions = ["", ".0", ".5", ".50", ".000001", ".0000001", ".123456789", ".12345678901234567"];
+    for (const sign of ["", "-"]) {
+      for (const whole of wholes) {
+        for (const fraction of fractions) {
+          for (const power of ["", "e3", "E-2"]) {
+            const text = sign + whole + fraction + power;
+            ensure(String(Number(text)) === text || CHANGED_NUMBER.test(text), text);
+          }
+        }
+      }
+    }
+    equal(["0", "-7", "100", "0.5", "-0.25", "123456.789", "123456789012345"].filter((text) => CHANGED_NUMBER.test(text)), []);
+  });
 
   await check("numbers_are_compared_exactly", async () => {
     // Old versions of Node.js cannot make such numbers. Browsers can.

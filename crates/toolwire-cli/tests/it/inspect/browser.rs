@@ -90,7 +90,8 @@ const SNIPPET_CHECKS: [&str; 5] = [
 ];
 
 /// The checks of `schema.mjs`.
-const SCHEMA_CHECKS: [&str; 5] = [
+const SCHEMA_CHECKS: [&str; 6] = [
+    "numbers_whose_text_would_change_are_found",
     "numbers_are_compared_exactly",
     "depth_is_limited",
     "steps_are_limited",
