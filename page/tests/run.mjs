@@ -29,6 +29,8 @@ const PAGES = {
   inside: insideChecks,
 };
 
+// Each started command adds a listener for the end of this process.
+process.setMaxListeners(0);
 const addresses = JSON.parse(process.argv[2]);
 const browser = await launch();
 for (const [name, address] of Object.entries(addresses)) {

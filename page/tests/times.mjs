@@ -5,13 +5,17 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { keystrokes, launch, open, show, start } from "./browser.mjs";
+import { inspect, keystrokes, launch, open, show, start } from "./browser.mjs";
+import { callLarge, LARGE_RESULTS, LARGE_SERVER, writeLines } from "./large.mjs";
 import { scrolls, writeLog } from "./log.mjs";
 
 /** How often the commands are started. */
 const STARTS = 10;
 const TOOLS = 1000;
 const ENTRIES = 100_000;
+
+/** The number of lines that the server writes while the log is scrolled. */
+const ADDED = 20_000;
 
 /** A server that responds to nothing, so that only the start of the command counts. */
 const SILENT = ["--", "sh", "-c", "while read -r line; do :; done"];
@@ -57,15 +61,22 @@ function writeTools(path) {
   writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }
 
-/** Collects the tasks of the page that take longer than 50 ms, which a user notices. */
-async function observeLongTasks(page) {
-  await page.evaluate(() => {
+/** Collects the tasks over 50 ms, which a user notices, of each page that is opened from now on. */
+function observeLongTasks(context) {
+  return context.addInitScript(() => {
     globalThis.longTasks = [];
-    new PerformanceObserver((list) => globalThis.longTasks.push(...list.getEntries().map((entry) => entry.duration))).observe({
-      type: "longtask",
-    });
+    globalThis.longTaskObserver = new PerformanceObserver((list) => globalThis.longTasks.push(...list.getEntries()));
+    globalThis.longTaskObserver.observe({ type: "longtask" });
   });
-  return () => page.evaluate(() => globalThis.longTasks);
+}
+
+/** Prints the tasks over 50 ms since the last time. */
+async function printLongTasks(page, what) {
+  const long = await page.evaluate(() => {
+    globalThis.longTasks.push(...globalThis.longTaskObserver.takeRecords());
+    return globalThis.longTasks.splice(0).map((entry) => entry.duration);
+  });
+  console.log(`tasks over 50 ms, ${what}: ${long.length}, the longest ${Math.max(0, ...long).toFixed(0)} ms`);
 }
 
 /** Stores the time of the first frame with an item of a list in each page that is opened from now on. */
@@ -113,9 +124,14 @@ tools.end();
 
 const command = await start(["inspect", path("log.mcplog")]);
 const log = await open(browser, command.url);
-await show(log.page, "Log");
-await log.page.getByText(`${ENTRIES} of ${ENTRIES} entries`).waitFor();
-const longTasks = await observeLongTasks(log.page);
+const shownLog = async (page) => {
+  await show(page, "Log");
+  await page.getByText(`${ENTRIES} of ${ENTRIES} entries`).waitFor();
+};
+await observeLongTasks(log.context);
+await log.page.reload();
+await shownLog(log.page);
+await printLongTasks(log.page, `while a log of ${ENTRIES} entries is loaded`);
 print(`scroll in a log of ${ENTRIES} entries`, await scrolls(log.page));
 const field = log.page.getByRole("searchbox", { name: "Filter the log" });
 print(`filter of a log of ${ENTRIES} entries, per keystroke`, await keystrokes(field, ["t", "to", "too", "tool", "tool_7", "fill"]));
@@ -123,10 +139,33 @@ const begin = performance.now();
 await field.fill("tool_77");
 await log.page.getByText(`${ENTRIES / 100} of ${ENTRIES} entries`).waitFor();
 print("the same filter, until all whole texts are searched", [performance.now() - begin]);
-const long = await longTasks();
-console.log(`tasks of the page over 50 ms in this log: ${long.length}, the longest ${Math.max(0, ...long).toFixed(0)} ms`);
+await printLongTasks(log.page, "while this log is scrolled and filtered");
 await log.context.close();
 command.end();
+
+const large = await inspect(...LARGE_SERVER);
+const live = await open(browser, large.url);
+await observeLongTasks(live.context);
+await live.page.reload();
+await writeLines(live.page, ENTRIES);
+await shownLog(live.page);
+await printLongTasks(live.page, `while the server writes ${ENTRIES} lines`);
+let isWriting = true;
+const writing = writeLines(live.page, ADDED).then(() => (isWriting = false));
+const scrolled = [];
+while (isWriting) scrolled.push(...(await scrolls(live.page)));
+await writing;
+print(`scroll in a log of ${ENTRIES} entries, while the server writes ${ADDED} lines`, scrolled);
+await printLongTasks(live.page, "meanwhile");
+await show(live.page, "Tools");
+for (const tool of LARGE_RESULTS) {
+  const called = performance.now();
+  await callLarge(live.page, tool);
+  print(`call with a result of 5 MB, ${tool.replace("_", " ")}`, [performance.now() - called]);
+  await printLongTasks(live.page, "meanwhile");
+}
+await live.context.close();
+large.end();
 await browser.close();
 rmSync(directory, { recursive: true });
 process.exit();
