@@ -30,10 +30,10 @@ mod proxy;
 mod proxy_exit;
 #[cfg(target_os = "linux")]
 mod proxy_kills;
-#[cfg(target_os = "linux")]
-mod proxy_soak;
 #[cfg(unix)]
 mod record;
+#[cfg(target_os = "linux")]
+mod soak;
 mod subscriptions;
 #[cfg(feature = "otel")]
 mod telemetry;
