@@ -62,14 +62,25 @@ async fn program_of_the_last_good_build_stays() {
     assert_eq!(build["command"], "cargo build");
     let output = build["output"].as_str().expect("the output");
     assert!(output.contains("cannot find value `broken`"), "{output}");
-    // A new client starts another process of the last good build.
-    let call = ["call", &command.mcp, "tiny", "--era", "legacy"];
-    let called = run_command(toolwire(&call)).await.ok();
-    assert!(called.contains("called"), "{called}");
+    assert_new_client_can_call(&command, "tiny").await;
+
+    // This program is built, and does not start.
+    project.write("src/main.rs", "fn main() { std::process::exit(3) }");
+    let is_failed_start =
+        |build: &serde_json::Value| build["phase"] == "failed" && build.get("output").is_none();
+    let build = until_build(&command.page, is_failed_start).await;
+    let error = build["error"].as_str().expect("a reason");
+    assert!(error.contains("exit code 3"), "{error}");
+    assert_new_client_can_call(&command, "tiny").await;
 
     project.write("src/main.rs", &MAIN.replace("\"tiny\"", "\"mended\""));
     until_build(&command.page, is_running).await;
-    let call = ["call", &command.mcp, "mended", "--era", "legacy"];
+    assert_new_client_can_call(&command, "mended").await;
+}
+
+/// Calls a tool as a client that starts another process of the last good build.
+async fn assert_new_client_can_call(command: &DevCommand, tool: &str) {
+    let call = ["call", &command.mcp, tool, "--era", "legacy"];
     let called = run_command(toolwire(&call)).await.ok();
     assert!(called.contains("called"), "{called}");
 }
