@@ -58,6 +58,7 @@ pub(crate) mod value {
     /// `toolwire.queue` of notifications of clients, and of those for other nodes.
     pub(crate) const FROM_CLIENT: &str = "from_client";
     pub(crate) const FOR_OTHER_NODES: &str = "for_other_nodes";
+    pub(crate) const FOR_CLIENT: &str = "for_client";
     /// `network.transport` and `network.protocol.name` of HTTP sessions.
     pub(crate) const TCP: &str = "tcp";
     pub(crate) const HTTP: &str = "http";

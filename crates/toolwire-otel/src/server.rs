@@ -60,6 +60,7 @@ impl Middleware for Telemetry {
         let queue = match dropped {
             NotificationDrop::FromClient => value::FROM_CLIENT,
             NotificationDrop::ForOtherNodes => value::FOR_OTHER_NODES,
+            NotificationDrop::ForClient => value::FOR_CLIENT,
             _ => value::OTHER_NAME,
         };
         let attributes = [KeyValue::new(attribute::QUEUE, queue)];

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use tokio::sync::mpsc;
+use toolwire::RequestContext;
 use toolwire::middleware::{Middleware as _, NotificationDrop};
 use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::transport::{InProcess, Limits};
+use toolwire::types::LoggingLevel;
 
 use super::*;
 use crate::metered::Metered;
@@ -84,18 +87,76 @@ async fn full_queue_of_a_session_is_counted() {
     serving.abort();
 }
 
+/// The number of messages that wait for a client.
+const QUEUED: usize = 8;
+
+/// Sends more log messages and more progress than the queue accepts.
+#[tool]
+async fn chatter(ctx: RequestContext) -> &'static str {
+    for number in 0..QUEUED + 3 {
+        ctx.log(LoggingLevel::Info, number);
+    }
+    // The queue is full, so later progress replaces the first one.
+    for step in 1..=3 {
+        ctx.report_steps(step, 3, None);
+    }
+    "done"
+}
+
+#[tokio::test]
+async fn messages_that_a_slow_client_does_not_get_are_counted() {
+    let metered = Metered::new();
+    let server = server().with_logging().tool(chatter);
+    let server = server.with_middleware(metered.telemetry.clone());
+    let mut limits = Limits::default();
+    limits.queued_messages = QUEUED;
+    let mut connection = InProcess::connect_with(&server, limits);
+    let meta = json!({
+        "progressToken": 1,
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/logLevel": "debug",
+    });
+    let params = json!({"name": "chatter", "_meta": meta});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let sent = connection.send(&call.to_string()).await;
+    sent.expect("the server reads");
+    // The client reads nothing until the handler has sent everything, which it does without waiting.
+    until("drops", || metered.text().contains("for_client")).await;
+    let mut received = Vec::new();
+    let response = loop {
+        let message = connection.receive().await.expect("the response follows");
+        let message: Value = serde_json::from_str(&message).expect("JSON");
+        if message["id"] == 1 {
+            break message;
+        }
+        received.push(message["method"].clone());
+    };
+    assert_eq!(response["result"]["content"][0]["text"], "done");
+    let is_progress = |method: &&Value| **method == "notifications/progress";
+    assert_eq!(received.iter().filter(is_progress).count(), 1);
+    assert_eq!(received.len(), QUEUED + 1);
+    let expected = (Some("for_client".to_owned()), 3 + 2);
+    assert_eq!(dropped(&metered), BTreeSet::from([expected]));
+}
+
 #[test]
 fn each_queue_has_a_time_series() {
     let metered = Metered::new();
     let drops = [
         NotificationDrop::FromClient,
         NotificationDrop::ForOtherNodes,
+        NotificationDrop::ForClient,
         NotificationDrop::FromClient,
     ];
     for dropped in drops {
         metered.telemetry.notification_dropped(dropped);
     }
-    let expected = [("from_client", 2), ("for_other_nodes", 1)];
+    let expected = [
+        ("from_client", 2),
+        ("for_other_nodes", 1),
+        ("for_client", 1),
+    ];
     let expected = expected.map(|(queue, count)| (Some(queue.to_owned()), count));
     assert_eq!(dropped(&metered), BTreeSet::from(expected));
 }

@@ -134,6 +134,13 @@ pub struct Dropped {
     pub changes: u64,
 }
 
+impl Dropped {
+    /// Returns the number of notifications that the reader does not get.
+    fn lost(self) -> u64 {
+        self.logs + self.progress
+    }
+}
+
 /// The queue of one outgoing stream.
 ///
 /// ```
@@ -178,8 +185,10 @@ impl Outbox {
         }
     }
 
-    /// Adds a message, merges it with a queued one, or drops messages if its kind permits.
-    pub fn push(&mut self, outgoing: Outgoing) {
+    /// Adds a message, merges it with a queued one, or drops messages if its kind permits. Returns the number of
+    /// notifications that the reader does not get because of it. Merged changes do not count.
+    pub fn push(&mut self, outgoing: Outgoing) -> u64 {
+        let lost = self.dropped.lost();
         match outgoing.kind {
             OutgoingKind::Progress(_) if self.exceeds_limits(&outgoing) => {
                 if self.merge(outgoing) {
@@ -207,6 +216,7 @@ impl Outbox {
             | OutgoingKind::Lines { .. }
             | OutgoingKind::Other => self.append(outgoing),
         }
+        self.dropped.lost() - lost
     }
 
     /// Removes and returns the next message.

@@ -37,11 +37,13 @@ fn updated(uri: &str, subscription: Option<&str>) -> OutgoingKind {
 #[track_caller]
 fn check(pushed: &[(&OutgoingKind, &str)], expected: &str, dropped: (u64, u64, u64)) {
     let mut outbox = limited(4, 100);
+    let mut lost = 0;
     for (kind, text) in pushed {
-        outbox.push(message(kind, text));
+        lost += outbox.push(message(kind, text));
     }
     let counted = outbox.dropped();
     assert_eq!((counted.logs, counted.progress, counted.changes), dropped);
+    assert_eq!(lost, dropped.0 + dropped.1);
     let mut out = Vec::new();
     let count = outbox.pop_all_into(&mut out, |out, bytes| {
         out.extend_from_slice(bytes);

@@ -1,6 +1,11 @@
 //! Upstream servers that send more notifications than a client reads.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
+use toolwire::BoxFuture;
+use toolwire::middleware::{Middleware, Next, NotificationDrop, Outcome, Request};
 use toolwire::transport::Limits;
 use toolwire_tests::peer::{Peer, legacy, notification, result_response};
 
@@ -19,11 +24,29 @@ const ELSEWHERE: usize = 64;
 /// Returns a notification with a number.
 type NotificationOf = dyn Fn(usize) -> Value;
 
+/// Counts the notifications that a client does not get because it reads slowly.
+#[derive(Clone, Default)]
+struct CountDrops(Arc<AtomicUsize>);
+
+impl Middleware for CountDrops {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(next.run(request))
+    }
+
+    fn notification_dropped(&self, dropped: NotificationDrop) {
+        assert_eq!(dropped, NotificationDrop::ForClient);
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Sends many notifications during a call, while the client does not read. Returns what it reads afterwards, up to the
-/// response.
-async fn flooded(notification_of: &NotificationOf) -> Vec<Value> {
+/// response, and the number of dropped notifications.
+async fn flooded(notification_of: &NotificationOf) -> (Vec<Value>, usize) {
     let (upstream, mut connections) = raw_upstream();
     let relay = upstream.relay();
+    let drops = CountDrops::default();
+    // The clone is a handle to the same server.
+    let _ = relay.server().clone().with_middleware(drops.clone());
     let details = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {"tools": {}, "resources": {"subscribe": true}, "logging": {}},
@@ -46,7 +69,7 @@ async fn flooded(notification_of: &NotificationOf) -> Vec<Value> {
     loop {
         let message = client.receive().await;
         if message == result_response(2, json!({"content": []})) {
-            return messages;
+            return (messages, drops.0.load(Ordering::Relaxed));
         }
         messages.push(message);
     }
@@ -84,8 +107,9 @@ async fn notifications_of_an_upstream_server_are_bounded_for_a_slow_client() {
         ("unknown", &unknown),
     ];
     for (kind, notification_of) in kinds {
-        let messages = flooded(notification_of).await;
+        let (messages, dropped) = flooded(notification_of).await;
         assert!(!messages.is_empty(), "{kind}");
+        assert_eq!(messages.len() + dropped, MANY, "{kind}");
         assert!(
             messages.len() <= QUEUED + ELSEWHERE,
             "{kind}: {}",

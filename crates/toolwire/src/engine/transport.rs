@@ -85,6 +85,10 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Reports a notification that was dropped because [`is_full`](Self::is_full) returns `true`.
+    #[cfg(feature = "relay")]
+    fn report_drop(&self) {}
+
     /// Returns the number of messages that wait for the client on this connection, if the transport counts them.
     fn queued_messages(&self) -> usize {
         0

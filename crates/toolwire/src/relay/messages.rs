@@ -376,6 +376,7 @@ fn send_unless_full(client: &dyn TransportContext, method: &str, params: Option<
     };
     if !is_limited && client.is_full() {
         tracing::debug!(method = %PeerText::new(method), "dropped a notification of the upstream server, because the client reads slowly");
+        client.report_drop();
         return;
     }
     client.notify(OutgoingNotification::forwarded(method, params, kind));

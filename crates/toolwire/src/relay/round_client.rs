@@ -152,6 +152,13 @@ impl TransportContext for RoundClient {
         round.client.as_ref().is_some_and(|client| client.is_full())
     }
 
+    fn report_drop(&self) {
+        let client = lock(&self.round).client.clone();
+        if let Some(client) = client {
+            client.report_drop();
+        }
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,

@@ -4,6 +4,7 @@ mod batch;
 #[cfg(feature = "client")]
 pub(crate) mod child;
 mod chunk;
+mod drop_reporter;
 mod duplex;
 #[cfg(feature = "http-server")]
 pub mod http;

@@ -16,7 +16,9 @@ use toolwire_types::{Notification, RawJson, Request, RequestId};
 use crate::engine::encoding::encode;
 use crate::engine::{Cancellation, ClientRequests};
 use crate::error::Error;
+use crate::server::Server;
 use crate::sync::lock;
+use crate::transport::drop_reporter::DropReporter;
 
 /// The outgoing messages of one connection.
 #[derive(Debug)]
@@ -31,6 +33,7 @@ pub(crate) struct OutgoingQueue {
     closed_signal: Cancellation,
     /// Whether the writer takes lines, so that several messages can be queued as one.
     takes_lines: bool,
+    drops: DropReporter,
 }
 
 /// A bounded queue of outgoing messages. Its methods do not wait; a full queue treats each message by its kind.
@@ -100,6 +103,7 @@ impl OutgoingQueue {
             capacity: Notify::new(),
             closed_signal: Cancellation::new(),
             takes_lines: false,
+            drops: DropReporter::default(),
         }
     }
 
@@ -109,6 +113,19 @@ impl OutgoingQueue {
             takes_lines: true,
             ..Self::new(limits)
         }
+    }
+
+    /// Reports dropped notifications to the middleware of a server.
+    #[must_use]
+    pub(crate) fn reporting_to(mut self, server: &Server) -> Self {
+        self.drops = DropReporter::new(server);
+        self
+    }
+
+    /// Returns what reports dropped notifications.
+    #[cfg(feature = "relay")]
+    pub(crate) fn drops(&self) -> &DropReporter {
+        &self.drops
     }
 
     /// Queues a response without waking the writer. The caller has to call [`wake_writer`](Self::wake_writer) after its
@@ -134,7 +151,9 @@ impl OutgoingQueue {
     fn queue(&self, outgoing: Outgoing) {
         let mut queue = self.lock();
         if !queue.closed {
-            queue.outbox.push(outgoing);
+            let lost = queue.outbox.push(outgoing);
+            drop(queue);
+            self.drops.report(lost);
         }
     }
 

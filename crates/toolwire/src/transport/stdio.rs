@@ -137,7 +137,8 @@ impl Server {
             start_message::write_for_stdio(&self.snapshot().info);
         }
         self.start_inspection();
-        let out = Arc::new(OutgoingQueue::of_lines(options.limits.outbox()));
+        let out = OutgoingQueue::of_lines(options.limits.outbox());
+        let out = Arc::new(out.reporting_to(&self));
         let (sender, chunks) = mpsc::channel(CHUNKS_IN_FLIGHT);
         let (written, all_written) = oneshot::channel();
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {

@@ -54,6 +54,11 @@ impl TransportContext for StdioContext {
         self.out.is_full()
     }
 
+    #[cfg(feature = "relay")]
+    fn report_drop(&self) {
+        self.out.drops().report(1);
+    }
+
     fn queued_messages(&self) -> usize {
         self.out.len()
     }

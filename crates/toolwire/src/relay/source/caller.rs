@@ -146,6 +146,10 @@ impl TransportContext for CallingClient {
         self.inner.is_full()
     }
 
+    fn report_drop(&self) {
+        self.inner.report_drop();
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,

@@ -121,6 +121,9 @@ pub enum NotificationDrop {
     FromClient,
     /// One of this server for the clients of other nodes: the bus is slow, or the notification is too large.
     ForOtherNodes,
+    /// One for a client that reads too slowly: a log message, progress that later progress replaced, or a notification that a
+    /// relay passes on. A change that is merged with an equal one is not dropped.
+    ForClient,
 }
 
 impl<M: Middleware + ?Sized> Middleware for Arc<M> {

@@ -84,6 +84,11 @@ impl TransportContext for ObservedTransport {
         self.transport.is_full()
     }
 
+    #[cfg(feature = "relay")]
+    fn report_drop(&self) {
+        self.transport.report_drop();
+    }
+
     fn queued_messages(&self) -> usize {
         self.transport.queued_messages()
     }

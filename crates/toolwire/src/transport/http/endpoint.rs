@@ -312,7 +312,7 @@ impl HttpEndpoint {
     /// Creates the queue of messages for one stream.
     pub(crate) fn queue(&self) -> EventQueue {
         let limits = self.options.limits.outbox();
-        EventQueue::new(limits, Arc::clone(self.streams.bytes()))
+        EventQueue::new(limits, Arc::clone(self.streams.bytes())).reporting_to(&self.server)
     }
 
     /// Returns a response whose body is an event stream.

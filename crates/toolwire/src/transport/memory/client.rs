@@ -69,7 +69,8 @@ impl Connect for InProcessConnector {
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let limits = Limits::default();
-            let from_server = Arc::new(OutgoingQueue::new(limits.outbox()));
+            let from_server = OutgoingQueue::new(limits.outbox()).reporting_to(&self.server);
+            let from_server = Arc::new(from_server);
             // A client that sends faster than the server reads waits after this many messages.
             let (to_server, chunks) = mpsc::channel(64);
             let connection =

@@ -44,7 +44,7 @@ impl InProcess {
     /// Connects to a server with these limits.
     #[must_use]
     pub fn connect_with(server: &Server, limits: Limits) -> Self {
-        let out = Arc::new(OutgoingQueue::new(limits.outbox()));
+        let out = Arc::new(OutgoingQueue::new(limits.outbox()).reporting_to(server));
         // A client that sends faster than the server reads waits after this many messages.
         let (to_server, chunks) = mpsc::channel(64);
         let connection = MessageLoop::new(server.clone(), Arc::clone(&out), limits);

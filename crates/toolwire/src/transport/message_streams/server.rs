@@ -133,7 +133,8 @@ async fn serve_to_the_end(
 ) -> Result<(), Error> {
     server.check_start()?;
     let drain = limits.drain;
-    let out = Arc::new(OutgoingQueue::new(limits.outbox()));
+    let out = OutgoingQueue::new(limits.outbox()).reporting_to(&server);
+    let out = Arc::new(out);
     let (sender, chunks) = mpsc::channel(CHUNKS_IN_FLIGHT);
     let connection = MessageLoop::new(server, Arc::clone(&out), limits).run(chunks);
     let reading = async move {

@@ -133,6 +133,11 @@ impl TransportContext for HttpStreamContext {
         self.queue.is_full()
     }
 
+    #[cfg(feature = "relay")]
+    fn report_drop(&self) {
+        self.queue.drops().report(1);
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,

@@ -93,7 +93,8 @@ async fn open(
         .create()
         .await
         .map_err(|error| response::store_error(&error))?;
-    let out = Arc::new(OutgoingQueue::new(options.limits.outbox()));
+    let out = OutgoingQueue::new(options.limits.outbox());
+    let out = Arc::new(out.reporting_to(&endpoint.server));
     let streams = &endpoint.http_sse;
     let (guard, messages, latest_expiry) = streams.register(&lease.key, &token);
     // A node that loses its number later closes the registered streams.

@@ -12,7 +12,9 @@ use std::task::{Context, Poll, Waker};
 use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
 use toolwire_proto::sse;
 
+use crate::server::Server;
 use crate::sync::lock;
+use crate::transport::drop_reporter::DropReporter;
 use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::outgoing_queue::MessageSink;
 
@@ -25,6 +27,7 @@ pub(crate) struct EventQueue {
     limits: OutboxLimits,
     /// The byte budget of all queues of the endpoint.
     budget: Arc<ByteBudget>,
+    drops: DropReporter,
     state: Mutex<EventQueueState>,
 }
 
@@ -43,8 +46,22 @@ impl EventQueue {
         Self {
             limits,
             budget,
+            drops: DropReporter::default(),
             state: Mutex::default(),
         }
+    }
+
+    /// Reports dropped notifications to the middleware of a server.
+    #[must_use]
+    pub(crate) fn reporting_to(mut self, server: &Server) -> Self {
+        self.drops = DropReporter::new(server);
+        self
+    }
+
+    /// Returns what reports dropped notifications.
+    #[cfg(feature = "relay")]
+    pub(crate) fn drops(&self) -> &DropReporter {
+        &self.drops
     }
 
     /// Wakes the reader without a message.
@@ -123,15 +140,15 @@ impl MessageSink for EventQueue {
         let added = bytes.len() + MESSAGE_OVERHEAD;
         if !self.budget.try_add(state.counted, added) {
             if is_optional {
-                tracing::debug!("dropped a message: the queues of all streams are full");
-                return;
+                drop(state);
+                return self.drops.report(1);
             }
             self.budget.add(added);
         }
         let outbox = state
             .outbox
             .get_or_insert_with(|| Box::new(Outbox::new(self.limits)));
-        outbox.push(Outgoing::new(kind, bytes));
+        let lost = outbox.push(Outgoing::new(kind, bytes));
         // The outbox may have merged the message or dropped others.
         let queued = outbox.bytes() + outbox.len() * MESSAGE_OVERHEAD;
         let counted = state.counted + added;
@@ -140,6 +157,7 @@ impl MessageSink for EventQueue {
         let reader = state.reader.take();
         drop(state);
         wake(reader);
+        self.drops.report(lost);
     }
 
     #[cfg(any(
@@ -165,7 +183,11 @@ pub(crate) fn write_event(out: &mut Vec<u8>, message: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::engine::BoxFuture;
+    use crate::server::middleware::{Middleware, Next, NotificationDrop, Outcome, Request};
 
     const LIMITS: OutboxLimits = OutboxLimits {
         messages: 256,
@@ -202,6 +224,41 @@ mod tests {
             queue.push(change.clone(), message(50));
         }
         assert_eq!(budget.used(), 50 + MESSAGE_OVERHEAD);
+    }
+
+    /// Counts dropped notifications.
+    struct CountDrops(Arc<AtomicUsize>);
+
+    impl Middleware for CountDrops {
+        fn handle<'a>(
+            &'a self,
+            request: &'a mut Request,
+            next: Next<'a>,
+        ) -> BoxFuture<'a, Outcome> {
+            Box::pin(next.run(request))
+        }
+
+        fn notification_dropped(&self, dropped: NotificationDrop) {
+            assert_eq!(dropped, NotificationDrop::ForClient);
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn notifications_dropped_by_the_queue_and_by_the_budget_are_reported() {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let server = Server::new("test", "1").with_middleware(CountDrops(Arc::clone(&drops)));
+        let queue = |budget| EventQueue::new(LIMITS, budget).reporting_to(&server);
+        let limited = queue(ByteBudget::new(100_000, 1000));
+        limited.push(OutgoingKind::Log, message(600));
+        assert_eq!(drops.load(Ordering::Relaxed), 0);
+        limited.push(OutgoingKind::Log, message(600));
+        assert_eq!(drops.load(Ordering::Relaxed), 1);
+        let without_budget = queue(ByteBudget::new(0, 0));
+        without_budget.push(OutgoingKind::Log, message(10));
+        assert_eq!(drops.load(Ordering::Relaxed), 2);
+        without_budget.push(OutgoingKind::Other, message(10));
+        assert_eq!(drops.load(Ordering::Relaxed), 2);
     }
 
     #[test]

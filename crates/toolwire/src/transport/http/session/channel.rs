@@ -41,6 +41,13 @@ impl TransportContext for SessionChannel {
         self.session.push_task().is_some_and(|push| push.is_full())
     }
 
+    #[cfg(feature = "relay")]
+    fn report_drop(&self) {
+        if let Some(push) = self.session.push_task() {
+            push.report_drop();
+        }
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,

@@ -161,6 +161,12 @@ impl PushTask {
         self.listener.resync();
     }
 
+    /// Reports a notification that was dropped because the queue is full.
+    #[cfg(feature = "relay")]
+    pub(crate) fn report_drop(&self) {
+        self.queue.drops().report(1);
+    }
+
     fn remove_reader(&self, stream: &str) {
         let mut targets = self.targets();
         if let Some(target) = targets.find(stream) {
