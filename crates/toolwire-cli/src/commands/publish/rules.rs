@@ -162,6 +162,7 @@ impl Problems {
     fn package(&mut self, package: &Value, path: &str) {
         self.text(package, path, "registryType", true, 1..=usize::MAX);
         self.text(package, path, "identifier", true, 1..=usize::MAX);
+        self.text(package, path, "version", false, 1..=usize::MAX);
         self.version(package, &format!("{path}version"));
         let kind = package["registryType"].as_str().unwrap_or_default();
         if !kind.is_empty() && !PACKAGE_TYPES.contains(&kind) {
@@ -367,6 +368,11 @@ mod tests {
             &format!("{packages}/identifier"),
             Value::Null,
             "`packages[0].identifier`",
+        );
+        check(
+            &format!("{packages}/version"),
+            json!(""),
+            "`packages[0].version` has 0 characters; the minimum is 1",
         );
         check(
             &format!("{packages}/transport"),
