@@ -18,7 +18,7 @@ use crate::steps::{
 };
 
 /// The feature sets to lint besides all features: none, and features that enable others or that others extend. The tests
-/// of a server alone build `macros,http-server`.
+/// of a server alone build `macros,http-server`. `.github/workflows/ci.yml` checks each feature of each package alone.
 const FEATURE_SETS: [&str; 6] = [
     "",
     "input",
