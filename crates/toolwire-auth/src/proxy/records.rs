@@ -26,6 +26,9 @@ pub(super) struct ClientRecord {
     pub(super) name: Option<String>,
     /// The digest of the user who got the first token through it. `None` until then.
     pub(super) first_user: Option<RecordDigest>,
+    /// When a token last prolonged the registration, in seconds since the Unix epoch. `None` until the first token.
+    #[serde(default)]
+    pub(super) prolonged_at: Option<u64>,
 }
 
 impl ProxyEntry for ClientRecord {

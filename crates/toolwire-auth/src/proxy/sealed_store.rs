@@ -228,6 +228,7 @@ mod tests {
             redirect_uris: Vec::new(),
             name: None,
             first_user: None,
+            prolonged_at: None,
         }
     }
 

@@ -99,7 +99,7 @@ async fn issue(
     // The grant is already consumed, so the client gets its tokens even if this fails.
     let marked = proxy
         .clients
-        .mark_used(&proxy.store, client, issued.principal);
+        .mark_used(&proxy.store, client, issued.principal, now());
     if let Err(error) = marked.await {
         tracing::warn!(%error, "the registration of a client cannot be prolonged");
     }

@@ -21,6 +21,9 @@ use crate::rules::metadata_rules::{AuthMethod, check_client_id_url};
 const UNUSED_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 const USED_TTL: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
+/// The time between two prolongations of a registration. Tokens that are issued meanwhile do not write it.
+const PROLONGATION_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The time during which an unused registration is not evicted, because its user is about to log in.
 const PROTECTED_TIME: Duration = Duration::from_secs(10 * 60);
 
@@ -96,6 +99,7 @@ impl Clients {
             redirect_uris: accepted.redirect_uris.clone(),
             name: accepted.name.clone(),
             first_user: None,
+            prolonged_at: None,
         };
         let terms = RecordTerms::new(UNUSED_TTL)
             .with_protection(PROTECTED_TIME)
@@ -138,22 +142,30 @@ impl Clients {
         })
     }
 
-    /// Prolongs the registration of a client that received a token. With the first token, the user of that token
-    /// becomes its owner instead of the source that registered it.
+    /// Prolongs the registration of a client that received a token, if that was not done shortly before. With the first
+    /// token, the user of that token becomes its owner instead of the source that registered it.
     pub(super) async fn mark_used(
         &self,
         store: &SealedStore,
         client: AuthenticatedClient,
         principal: RecordDigest,
+        now: u64,
     ) -> Result<(), StoreError> {
         let key = key_of(&client.id);
         let Some((mut client, read)) = client.registration else {
             return Ok(());
         };
+        let interval = PROLONGATION_INTERVAL;
+        let is_recent = |at: u64| now.abs_diff(at) < interval.as_secs();
+        if client.prolonged_at.is_some_and(is_recent) {
+            return Ok(());
+        }
+        client.prolonged_at = Some(now);
         let user = *client.first_user.get_or_insert(principal);
         let owner = ProxyOwner::new(user, MAX_CLIENTS_OF_USER, OwnerLimit::RemoveFirst);
-        let terms = RecordTerms::new(USED_TTL)
-            .with_protection(self.used_protection)
+        // The last token of the interval has the complete times, too.
+        let terms = RecordTerms::new(USED_TTL + interval)
+            .with_protection(self.used_protection.saturating_add(interval))
             .with_owner(Some(owner));
         // If the replacement fails, another node has just done the same.
         store.replace(&key, &read, &client, terms).await.map(|_| ())

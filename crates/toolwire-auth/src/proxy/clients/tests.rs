@@ -2,7 +2,7 @@ use toolwire_proto::request_state::{KeyRing, StateKey};
 
 use super::*;
 use crate::documents::ClientMetadata;
-use crate::proxy::store::{MemoryProxyLimits, MemoryProxyStore};
+use crate::proxy::store::{MemoryProxyLimits, MemoryProxyStore, ProxyRecord};
 
 const LOGIN_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -33,13 +33,23 @@ async fn register(
     Ok(registered.client_id)
 }
 
-/// Marks a client as used by this user, as if it had authenticated.
+/// Marks a client as used by this user now, as if it had authenticated.
 async fn mark_used(clients: &Clients, store: &SealedStore, id: &str, user: RecordDigest) {
+    mark_used_at(clients, store, id, user, since_epoch().as_secs()).await;
+}
+
+async fn mark_used_at(
+    clients: &Clients,
+    store: &SealedStore,
+    id: &str,
+    user: RecordDigest,
+    now: u64,
+) {
     let client = AuthenticatedClient {
         id: id.to_owned(),
         registration: store.read(&key_of(id)).await.unwrap(),
     };
-    clients.mark_used(store, client, user).await.unwrap();
+    clients.mark_used(store, client, user, now).await.unwrap();
 }
 
 async fn is_known(clients: &Clients, store: &SealedStore, id: &str) -> bool {
@@ -59,7 +69,33 @@ async fn used_registrations_are_retained_longer() {
     assert!(!is_known(&clients, &store, &unused).await);
     assert!(is_known(&clients, &store, &used).await);
     tokio::time::advance(USED_TTL).await;
+    assert!(is_known(&clients, &store, &used).await);
+    tokio::time::advance(PROLONGATION_INTERVAL).await;
     assert!(!is_known(&clients, &store, &used).await);
+}
+
+#[tokio::test]
+async fn registration_is_prolonged_once_in_an_interval() {
+    let (clients, store) = (clients(), store(10));
+    let id = register(&clients, &store, None).await.unwrap();
+    let key = key_of(&id);
+    let stored = async || store.store.get(ProxyRecord::Client, &key).await.unwrap();
+    let first = since_epoch().as_secs();
+    let interval = PROLONGATION_INTERVAL.as_secs();
+    let mut before = stored().await;
+    // Clocks of nodes differ, so a prolongation may be in the future.
+    for (seconds, prolongs) in [
+        (0, true),
+        (interval - 1, false),
+        (interval, true),
+        (interval - 1, false),
+        (0, true),
+    ] {
+        mark_used_at(&clients, &store, &id, [1; 32], first + seconds).await;
+        let after = stored().await;
+        assert_eq!(after != before, prolongs, "after {seconds} s");
+        before = after;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +116,7 @@ async fn full_table_rejects_registrations_until_one_is_old_and_unused() {
     mark_used(&clients, &store, &next, [1; 32]).await;
     let rejected = register(&clients, &store, None).await;
     assert!(matches!(rejected, Err(StoreError::Full)));
-    tokio::time::advance(LOGIN_TTL - PROTECTED_TIME).await;
+    tokio::time::advance(LOGIN_TTL + PROLONGATION_INTERVAL - PROTECTED_TIME).await;
     register(&clients, &store, None).await.unwrap();
     assert!(!is_known(&clients, &store, &used).await);
     assert!(is_known(&clients, &store, &next).await);

@@ -133,6 +133,7 @@ impl Documents {
             redirect_uris: metadata.redirect_uris.unwrap_or_default(),
             name: metadata.client_name,
             first_user: None,
+            prolonged_at: None,
         })
     }
 

@@ -126,5 +126,6 @@ async fn requests_take_few_calls_of_the_store() {
     let refresh = tokens["refresh_token"].as_str().unwrap();
     let refreshed = fixture.token(&client.refresh_form(refresh)).await;
     assert_eq!(refreshed.status(), 200);
-    assert_eq!(added(), [0, 2, 0, 2], "client and grant: read, replace");
+    // The registration of the client was prolonged shortly before.
+    assert_eq!(added(), [0, 2, 0, 1], "client: read; grant: read, replace");
 }
