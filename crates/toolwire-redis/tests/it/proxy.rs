@@ -39,6 +39,22 @@ pub(crate) async fn check_contract(engine: &Engine) {
 }
 
 #[tokio::test]
+async fn each_call_is_one_command() {
+    let engine = Engine::start();
+    let redis = engine.connect().await;
+    let (store, kind, key) = (redis.proxy_store(), ProxyRecord::Grant, [1; 32]);
+    store.put(kind, &key, record("a")).await.unwrap();
+    store.get(kind, &key).await.unwrap();
+    let replaced = store.replace(kind, &key, "a", record("b"));
+    assert!(replaced.await.unwrap());
+    store.take(kind, &key).await.unwrap();
+    let counters = redis.counters();
+    let mut calls = counters.calls.iter();
+    let calls = calls.find(|calls| calls.store == "proxy").unwrap();
+    assert_eq!(calls.succeeded, 4);
+}
+
+#[tokio::test]
 async fn everything_expires() {
     let engine = Engine::start();
     let store = engine.connect().await.proxy_store();
