@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use super::engine::{Commands, HEARTBEAT, Recording};
 use super::node::{Node, Stream, tool_call};
+use super::protected_node::ProtectedNode;
 use super::step;
 
 /// The time until the last command of an operation is recorded.
@@ -75,9 +76,15 @@ impl Counter {
         self.idle.values().sum()
     }
 
-    /// Counts all operations between the first two nodes.
-    pub(super) async fn count_all(&self, a: &Node, b: &Node) -> io::Result<Vec<OperationCommands>> {
+    /// Counts all operations between the first two nodes, and those of a node that requires proofs.
+    pub(super) async fn count_all(
+        &self,
+        a: &Node,
+        b: &Node,
+        protected: &ProtectedNode,
+    ) -> io::Result<Vec<OperationCommands>> {
         let mut counted = self.count_modern(a).await?;
+        counted.extend(self.count_single_use(a, b, protected).await?);
         counted.extend(self.count_requests(a, b).await?);
         counted.extend(self.count_streams(a, b).await?);
         counted.extend(self.count_messages(a, b).await?);
@@ -97,6 +104,31 @@ impl Counter {
             .await?,
             self.count("change", 1.0, nothing(), async |()| {
                 a.call("change", json!({})).await
+            })
+            .await?,
+        ])
+    }
+
+    /// Counts what may be used once: request state, and DPoP proofs.
+    async fn count_single_use(
+        &self,
+        a: &Node,
+        b: &Node,
+        protected: &ProtectedNode,
+    ) -> io::Result<Vec<OperationCommands>> {
+        let mut asked = Vec::new();
+        for _ in 0..self.repetitions {
+            let asking = a.first_round();
+            asked.push(step::run("first round of a call", self.timeout, asking).await?);
+        }
+        let nothing = vec![(); self.repetitions as usize];
+        Ok(vec![
+            self.count("modern call: second round", 1.0, asked, async |params| {
+                b.second_round(params).await
+            })
+            .await?,
+            self.count("modern request with DPoP", 1.0, nothing, async |()| {
+                protected.call("echo", json!({"text": "x"})).await
             })
             .await?,
         ])

@@ -7,6 +7,7 @@
 mod commands;
 mod engine;
 mod node;
+mod protected_node;
 mod report;
 mod requests;
 mod step;
@@ -24,6 +25,7 @@ use crate::figures::Latency;
 use crate::fleet::commands::Counter;
 use crate::fleet::engine::{Engine, EngineConnection};
 use crate::fleet::node::{Node, open_idle_sessions, tool_call};
+use crate::fleet::protected_node::ProtectedNode;
 use crate::load::Era;
 
 /// The number of nodes.
@@ -72,34 +74,38 @@ impl Default for Options {
 /// Returns an error if the engine is not installed, if a request fails, or if a step does not end in time.
 pub async fn run(program: &Path, options: &Options) -> io::Result<Report> {
     let engine = Engine::start()?;
+    let url = engine.url();
+    let arguments = [url.as_str()];
     let mut nodes = Vec::new();
     for _ in 0..NODES {
-        let url = engine.url();
-        let starting = Node::start(program, Some(&url));
+        let starting = Node::start(program, &arguments);
         nodes.push(step::run("start of a node", options.timeout, starting).await?);
     }
     let [a, b, ..] = nodes.as_slice() else {
         return Err(io::Error::other("there are fewer than two nodes"));
     };
     let mut connection = engine.connect()?;
+    let starting = ProtectedNode::start(program, &url);
+    let protected = step::run("start of a node", options.timeout, starting).await?;
 
     let (idle, repetitions) = (options.idle, options.repetitions);
     let counter = Counter::start(engine.record()?, idle, repetitions, options.timeout).await;
     // Before the calls that wait for a response: they renew their leases.
     let idle_streams = counter.count_idle_streams(a, options.idle).await?;
     // The first run loads the scripts into the engine.
-    counter.count_all(a, b).await?;
-    let mut operations = counter.count_all(a, b).await?;
+    counter.count_all(a, b, &protected).await?;
+    let mut operations = counter.count_all(a, b, &protected).await?;
     operations.push(idle_streams);
     let idle_commands_per_second = counter.idle_rate();
     // A recording would slow down the engine.
     drop(counter);
+    drop(protected);
 
     let changing = measure_changes(a, b, &mut connection, options.changes);
     let change = step::run("changes", options.timeout, changing).await?;
     let measuring = measure_memory(a, &mut connection, options.sessions);
     let memory = step::run("memory of the engine", options.timeout, measuring).await?;
-    let starting = Node::start(program, None);
+    let starting = Node::start(program, &[]);
     let alone = step::run("start of a node", options.timeout, starting).await?;
     let mut costs = Costs::default();
     for _ in 0..options.rounds {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use toolwire_proto::sse::{SseDecoder, SseEvent};
@@ -25,10 +25,10 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Starts a node. Without an engine it stores everything in memory.
-    pub(super) async fn start(program: &Path, engine: Option<&str>) -> io::Result<Self> {
+    /// Starts a node with these arguments. Without an engine it stores everything in memory.
+    pub(super) async fn start(program: &Path, arguments: &[&str]) -> io::Result<Self> {
         let mut command = std::process::Command::new(program);
-        command.args(engine);
+        command.args(arguments);
         let process = ServerProcess::start_command(command).await?;
         let target = Target::parse(process.url());
         let target = target.ok_or_else(|| io::Error::other("the node has no address"))?;
@@ -86,15 +86,59 @@ impl Node {
 
     /// Makes a modern call of a tool.
     pub(super) async fn call(&self, tool: &str, arguments: Value) -> io::Result<()> {
+        self.call_with_fields("", tool, arguments).await
+    }
+
+    /// Makes a modern call of a tool with further header fields, each of which ends with a line break.
+    pub(super) async fn call_with_fields(
+        &self,
+        fields: &str,
+        tool: &str,
+        arguments: Value,
+    ) -> io::Result<()> {
         let params = json!({"name": tool, "arguments": arguments});
-        let request = self.modern("tools/call", Some(tool), params);
+        let request = self.modern("tools/call", Some(tool), fields, params);
         Stream::open(&self.target, &request).await?.finish().await
+    }
+
+    /// Makes the first round of a modern call that asks the user. Returns the parameters of the second round.
+    pub(super) async fn first_round(&self) -> io::Result<Value> {
+        let mut params = json!({"name": "ask", "arguments": {}});
+        let result = self.round(params.clone()).await?;
+        let requests = result["inputRequests"].as_object();
+        let keys = requests.into_iter().flat_map(|requests| requests.keys());
+        let accepted = json!({"action": "accept", "content": {}});
+        let responses: Map<String, Value> =
+            keys.map(|key| (key.clone(), accepted.clone())).collect();
+        if responses.is_empty() {
+            return Err(io::Error::other(format!("no input request: {result:.300}")));
+        }
+        params["inputResponses"] = responses.into();
+        params["requestState"] = result["requestState"].clone();
+        Ok(params)
+    }
+
+    /// Makes the second round of a modern call that asks the user.
+    pub(super) async fn second_round(&self, params: Value) -> io::Result<()> {
+        let result = self.round(params).await?;
+        if result["resultType"] == "complete" && result["isError"] != true {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!("not completed: {result:.300}")))
+        }
+    }
+
+    async fn round(&self, params: Value) -> io::Result<Value> {
+        let request = self.modern("tools/call", Some("ask"), "", params);
+        let stream = Stream::open(&self.target, &request).await?;
+        let mut response = stream.only_message().await?;
+        Ok(response["result"].take())
     }
 
     /// Opens a `subscriptions/listen` for changes of the list of tools, and waits for its acknowledgement.
     pub(super) async fn listen(&self) -> io::Result<Stream> {
         let params = json!({"notifications": {"toolsListChanged": true}});
-        let request = self.modern("subscriptions/listen", None, params);
+        let request = self.modern("subscriptions/listen", None, "", params);
         let mut stream = Stream::open(&self.target, &request).await?;
         stream.message().await?;
         Ok(stream)
@@ -106,13 +150,14 @@ impl Node {
             .post_in_session(version, session, &message.to_string())
     }
 
-    fn modern(&self, method: &str, name: Option<&str>, mut params: Value) -> Vec<u8> {
+    fn modern(&self, method: &str, name: Option<&str>, fields: &str, mut params: Value) -> Vec<u8> {
         params["_meta"] = json!({
             meta_key::PROTOCOL_VERSION: ProtocolVersion::LATEST.as_str(),
-            meta_key::CLIENT_CAPABILITIES: {},
+            meta_key::CLIENT_CAPABILITIES: {"elicitation": {"form": {}}},
         });
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        self.target.post(method, name, &message.to_string())
+        let message = message.to_string();
+        self.target.post_with_fields(method, name, fields, &message)
     }
 }
 
@@ -194,6 +239,16 @@ impl Stream {
             }
             self.receive().await?;
         }
+    }
+
+    /// Reads the rest of the response, and returns its only message.
+    async fn only_message(mut self) -> io::Result<Value> {
+        self.finish().await?;
+        if self.response.is_event_stream() {
+            let (message, _) = self.message().await?;
+            return Ok(message);
+        }
+        serde_json::from_slice(&self.body).map_err(io::Error::other)
     }
 
     async fn receive(&mut self) -> io::Result<()> {

@@ -48,6 +48,17 @@ impl Target {
 
     /// Returns the complete `POST` of one MCP request.
     pub(crate) fn post(&self, method: &str, name: Option<&str>, body: &str) -> Vec<u8> {
+        self.post_with_fields(method, name, "", body)
+    }
+
+    /// Returns the same with further header fields, each of which ends with a line break.
+    pub(crate) fn post_with_fields(
+        &self,
+        method: &str,
+        name: Option<&str>,
+        further_fields: &str,
+        body: &str,
+    ) -> Vec<u8> {
         let fields: String = modern_headers(method, name)
             .map(|(name, value)| format!("{name}: {value}\r\n"))
             .collect();
@@ -55,6 +66,7 @@ impl Target {
             "POST {path} HTTP/1.1\r\n\
              Host: {host}\r\n\
              {fields}\
+             {further_fields}\
              Content-Length: {length}\r\n\
              \r\n\
              {body}",

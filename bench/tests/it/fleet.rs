@@ -25,6 +25,8 @@ async fn nodes_share_an_engine_and_no_operation_exceeds_its_goal() {
     let failures = report.failures(1024);
     assert!(failures.is_empty(), "{failures:?}\n{}", report.to_table());
     for needs_engine in [
+        "modern call: second round",
+        "modern request with DPoP",
         "request",
         "resume on another node",
         "cancel at another node",
