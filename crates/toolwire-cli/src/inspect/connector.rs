@@ -27,6 +27,14 @@ use crate::target::Target;
 /// The timeout of calls without `--timeout`. The user may take long to respond to an input request.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
+/// The parts of the page that the connections use.
+pub(super) struct PageParts {
+    pub(super) faults: SharedFaults,
+    pub(super) inputs: Inputs,
+    pub(super) recordings: Recordings,
+    pub(super) inside: Inside,
+}
+
 /// Connects to one server with changing settings.
 pub(super) struct Connector {
     pub(super) source: Source,
@@ -46,21 +54,18 @@ impl Connector {
         server: &Server,
         screen: &Arc<Screen>,
         processes: &ProcessTracker,
-        faults: &SharedFaults,
-        inputs: &Inputs,
-        recordings: &Recordings,
-        inside: &Inside,
+        parts: PageParts,
     ) -> Self {
         Self {
             source,
             server: Mutex::new(server.clone()),
             screen: Arc::clone(screen),
             processes: processes.clone(),
-            log: Arc::clone(&recordings.log),
-            faults: faults.clone(),
-            inputs: inputs.clone(),
-            recordings: recordings.clone(),
-            inside: inside.clone(),
+            log: Arc::clone(&parts.recordings.log),
+            faults: parts.faults,
+            inputs: parts.inputs,
+            recordings: parts.recordings,
+            inside: parts.inside,
         }
     }
 

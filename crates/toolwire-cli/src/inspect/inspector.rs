@@ -14,7 +14,7 @@ use crate::connect::era_name;
 use crate::connection_arguments::Server;
 use crate::failure::{Failure, Phase};
 use crate::inspect::calls::Calls;
-use crate::inspect::connector::Connector;
+use crate::inspect::connector::{Connector, PageParts};
 use crate::inspect::events::PageEvents;
 use crate::inspect::faults::SharedFaults;
 use crate::inspect::inputs::Inputs;
@@ -104,16 +104,13 @@ impl Inspector {
         let recordings = Recordings::new(source.transport(), &log);
         let faults = SharedFaults::default();
         let inside = Inside::new(&log, &calls);
-        let connector = Connector::new(
-            source,
-            server,
-            screen,
-            processes,
-            &faults,
-            &inputs,
-            &recordings,
-            &inside,
-        );
+        let parts = PageParts {
+            faults: faults.clone(),
+            inputs: inputs.clone(),
+            recordings: recordings.clone(),
+            inside: inside.clone(),
+        };
+        let connector = Connector::new(source, server, screen, processes, parts);
         let current = Current {
             status: Status::Connecting,
             connections: 0,

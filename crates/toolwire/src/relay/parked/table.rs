@@ -192,9 +192,10 @@ impl ParkedTable {
 
     /// Returns what is known about a call of which no round goes on.
     pub(super) fn end_of(&self, id: CallId) -> LostCall {
-        match self.ended.contains(&id) {
-            true => LostCall::Ended,
-            false => self.lost.get(id),
+        if self.ended.contains(&id) {
+            LostCall::Ended
+        } else {
+            self.lost.get(id)
         }
     }
 
@@ -217,9 +218,10 @@ impl ParkedTable {
             };
             self.bytes -= entry.outcome_bytes;
             let is_cancelled = call.is_open() || entry.running.is_some();
-            let end = match is_cancelled {
-                true => LostCall::Cancelled,
-                false => LostCall::Ended,
+            let end = if is_cancelled {
+                LostCall::Cancelled
+            } else {
+                LostCall::Ended
             };
             self.lost.add(id, end);
             requests.extend(entry.running);
