@@ -13,6 +13,7 @@ use crate::store::{
     BusMessage, BusPayload, LoadedSession, NodeMessage, SessionRecord, SessionSignal, StoreError,
     StoredSession,
 };
+use crate::transport::drop_reporter::DropReporter;
 use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::http::cluster::ClusterNode;
 use crate::transport::http::cluster::handler::ClusterHandler;
@@ -22,7 +23,7 @@ use crate::transport::http::permits::{Permits, RequestPermit, StreamPermit};
 use crate::transport::http::published_card::PublishedCard;
 use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::guard::Guard;
-use crate::transport::http::response::event_queue::EventQueue;
+use crate::transport::http::response::event_queue::{EventQueue, SharedByQueues};
 use crate::transport::http::response::event_stream::EventStream;
 use crate::transport::http::response::stall_monitor::StallMonitor;
 use crate::transport::http::response::stream_source::StreamSource;
@@ -47,6 +48,7 @@ pub(crate) struct HttpEndpoint {
     pub(crate) published_card: Option<PublishedCard>,
     pub(crate) requests: Arc<Permits>,
     pub(crate) streams: Arc<Permits>,
+    queues: Arc<SharedByQueues>,
     pub(crate) stalls: Arc<StallMonitor>,
     pub(crate) active_sessions: Arc<ActiveSessions>,
     pub(crate) http_sse: Arc<HttpSseStreams>,
@@ -66,6 +68,8 @@ impl HttpEndpoint {
         warn_of_missing_stores(&server, &options);
         let limits = &options.limits;
         let node = ClusterNode::new(options.bus.is_some(), options.mailboxes.is_some());
+        let stream_bytes = ByteBudget::new(limits.stream_bytes, limits.queued_bytes);
+        let drops = DropReporter::new(&server);
         Self {
             guard: Guard::new(&options),
             published_card: PublishedCard::new(&server, &options),
@@ -73,10 +77,8 @@ impl HttpEndpoint {
                 limits.requests_in_flight,
                 ByteBudget::new(limits.bytes_in_flight, limits.body_bytes),
             ),
-            streams: Permits::new(
-                limits.open_streams,
-                ByteBudget::new(limits.stream_bytes, limits.queued_bytes),
-            ),
+            queues: SharedByQueues::new(limits.outbox(), Arc::clone(&stream_bytes), drops),
+            streams: Permits::new(limits.open_streams, stream_bytes),
             stalls: StallMonitor::new(limits.write_stall),
             active_sessions: Arc::new(ActiveSessions::new(node.number(), &server, limits.drain)),
             http_sse: Arc::default(),
@@ -311,8 +313,7 @@ impl HttpEndpoint {
 
     /// Creates the queue of messages for one stream.
     pub(crate) fn queue(&self) -> EventQueue {
-        let limits = self.options.limits.outbox();
-        EventQueue::new(limits, Arc::clone(self.streams.bytes())).reporting_to(&self.server)
+        EventQueue::new(&self.queues)
     }
 
     /// Returns a response whose body is an event stream.

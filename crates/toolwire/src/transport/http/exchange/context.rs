@@ -230,11 +230,19 @@ mod tests {
 
     use super::*;
     use crate::store::{LogEntry, LogWriter};
+    use crate::transport::drop_reporter::DropReporter;
     use crate::transport::http::byte_budget::ByteBudget;
+    use crate::transport::http::response::event_queue::SharedByQueues;
+
+    fn queue() -> EventQueue {
+        let budget = ByteBudget::new(1000, 10);
+        let shared = SharedByQueues::new(OutboxLimits::default(), budget, DropReporter::default());
+        EventQueue::new(&shared)
+    }
 
     #[tokio::test]
     async fn disconnect_sets_flags_created_before_and_after_it() {
-        let queue = EventQueue::new(OutboxLimits::default(), ByteBudget::new(1000, 10));
+        let queue = queue();
         let context = HttpStreamContext::new(queue, PeerState::Stateless, None, None);
         let before = context.cancellation().unwrap();
         assert!(!before.is_cancelled() && !context.is_cancelled());
@@ -246,7 +254,7 @@ mod tests {
 
     #[test]
     fn context_reports_streaming_and_the_next_event_id() {
-        let queue = EventQueue::new(OutboxLimits::default(), ByteBudget::new(1000, 10));
+        let queue = queue();
         let context = HttpStreamContext::new(queue, PeerState::Stateless, None, None);
         assert!(!context.streaming());
         assert_eq!(context.next_event_id(), None);

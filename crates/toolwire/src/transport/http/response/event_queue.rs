@@ -12,7 +12,6 @@ use std::task::{Context, Poll, Waker};
 use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
 use toolwire_proto::sse;
 
-use crate::server::Server;
 use crate::sync::lock;
 use crate::transport::drop_reporter::DropReporter;
 use crate::transport::http::byte_budget::ByteBudget;
@@ -24,10 +23,7 @@ const MESSAGE_OVERHEAD: usize = 128;
 /// A queue of messages for one stream.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
-    limits: OutboxLimits,
-    /// The byte budget of all queues of the endpoint.
-    budget: Arc<ByteBudget>,
-    drops: DropReporter,
+    shared: Arc<SharedByQueues>,
     state: Mutex<EventQueueState>,
 }
 
@@ -41,27 +37,41 @@ struct EventQueueState {
     is_woken: bool,
 }
 
-impl EventQueue {
-    pub(crate) fn new(limits: OutboxLimits, budget: Arc<ByteBudget>) -> Self {
-        Self {
+/// What all queues of an endpoint share.
+#[derive(Debug)]
+pub(crate) struct SharedByQueues {
+    limits: OutboxLimits,
+    budget: Arc<ByteBudget>,
+    drops: DropReporter,
+}
+
+impl SharedByQueues {
+    /// Shares the limits of each queue, and the byte budget of all. Dropped notifications are reported to `drops`.
+    pub(crate) fn new(
+        limits: OutboxLimits,
+        budget: Arc<ByteBudget>,
+        drops: DropReporter,
+    ) -> Arc<Self> {
+        Arc::new(Self {
             limits,
             budget,
-            drops: DropReporter::default(),
+            drops,
+        })
+    }
+}
+
+impl EventQueue {
+    pub(crate) fn new(shared: &Arc<SharedByQueues>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
             state: Mutex::default(),
         }
-    }
-
-    /// Reports dropped notifications to the middleware of a server.
-    #[must_use]
-    pub(crate) fn reporting_to(mut self, server: &Server) -> Self {
-        self.drops = DropReporter::new(server);
-        self
     }
 
     /// Returns what reports dropped notifications.
     #[cfg(feature = "relay")]
     pub(crate) fn drops(&self) -> &DropReporter {
-        &self.drops
+        &self.shared.drops
     }
 
     /// Wakes the reader without a message.
@@ -109,7 +119,9 @@ impl EventQueue {
     /// Takes the outbox with its messages. Most streams have no messages most of the time, and then need no outbox.
     fn take_outbox(&self) -> Option<Box<Outbox>> {
         let mut state = self.lock();
-        self.budget.release(std::mem::take(&mut state.counted));
+        self.shared
+            .budget
+            .release(std::mem::take(&mut state.counted));
         state.outbox.take()
     }
 
@@ -129,7 +141,7 @@ impl EventQueueState {
 impl Drop for EventQueue {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.budget.release(state.counted);
+        self.shared.budget.release(state.counted);
     }
 }
 
@@ -138,26 +150,26 @@ impl MessageSink for EventQueue {
         let mut state = self.lock();
         let is_optional = matches!(kind, OutgoingKind::Log | OutgoingKind::Progress(_));
         let added = bytes.len() + MESSAGE_OVERHEAD;
-        if !self.budget.try_add(state.counted, added) {
+        if !self.shared.budget.try_add(state.counted, added) {
             if is_optional {
                 drop(state);
-                return self.drops.report(1);
+                return self.shared.drops.report(1);
             }
-            self.budget.add(added);
+            self.shared.budget.add(added);
         }
         let outbox = state
             .outbox
-            .get_or_insert_with(|| Box::new(Outbox::new(self.limits)));
+            .get_or_insert_with(|| Box::new(Outbox::new(self.shared.limits)));
         let lost = outbox.push(Outgoing::new(kind, bytes));
         // The outbox may have merged the message or dropped others.
         let queued = outbox.bytes() + outbox.len() * MESSAGE_OVERHEAD;
         let counted = state.counted + added;
-        self.budget.release(counted.saturating_sub(queued));
+        self.shared.budget.release(counted.saturating_sub(queued));
         state.counted = counted.min(queued);
         let reader = state.reader.take();
         drop(state);
         wake(reader);
-        self.drops.report(lost);
+        self.shared.drops.report(lost);
     }
 
     #[cfg(any(
@@ -187,12 +199,17 @@ mod tests {
 
     use super::*;
     use crate::engine::BoxFuture;
+    use crate::server::Server;
     use crate::server::middleware::{Middleware, Next, NotificationDrop, Outcome, Request};
 
     const LIMITS: OutboxLimits = OutboxLimits {
         messages: 256,
         bytes: 1000,
     };
+
+    fn queue_of(budget: &Arc<ByteBudget>, drops: DropReporter) -> EventQueue {
+        EventQueue::new(&SharedByQueues::new(LIMITS, Arc::clone(budget), drops))
+    }
 
     fn message(bytes: usize) -> Vec<u8> {
         vec![b'x'; bytes]
@@ -201,7 +218,7 @@ mod tests {
     #[test]
     fn queued_bytes_are_counted_until_they_are_taken() {
         let budget = ByteBudget::new(100_000, 1000);
-        let queue = EventQueue::new(LIMITS, Arc::clone(&budget));
+        let queue = queue_of(&budget, DropReporter::default());
         queue.push(OutgoingKind::Other, message(100));
         queue.push(OutgoingKind::Log, message(200));
         assert_eq!(budget.used(), 300 + 2 * MESSAGE_OVERHEAD);
@@ -215,7 +232,7 @@ mod tests {
     #[test]
     fn merged_messages_are_counted_once() {
         let budget = ByteBudget::new(100_000, 1000);
-        let queue = EventQueue::new(LIMITS, Arc::clone(&budget));
+        let queue = queue_of(&budget, DropReporter::default());
         let change = OutgoingKind::ResourceUpdated {
             uri: "a:b".to_owned(),
             subscription: None,
@@ -248,7 +265,7 @@ mod tests {
     fn notifications_dropped_by_the_queue_and_by_the_budget_are_reported() {
         let drops = Arc::new(AtomicUsize::new(0));
         let server = Server::new("test", "1").with_middleware(CountDrops(Arc::clone(&drops)));
-        let queue = |budget| EventQueue::new(LIMITS, budget).reporting_to(&server);
+        let queue = |budget| queue_of(&budget, DropReporter::new(&server));
         let limited = queue(ByteBudget::new(100_000, 1000));
         limited.push(OutgoingKind::Log, message(600));
         assert_eq!(drops.load(Ordering::Relaxed), 0);
@@ -264,7 +281,7 @@ mod tests {
     #[test]
     fn full_budget_drops_log_messages_and_nothing_else() {
         let budget = ByteBudget::new(0, 0);
-        let queue = EventQueue::new(LIMITS, Arc::clone(&budget));
+        let queue = queue_of(&budget, DropReporter::default());
         queue.push(OutgoingKind::Log, message(10));
         assert!(!queue.has_message());
         queue.push(OutgoingKind::Other, message(10));
