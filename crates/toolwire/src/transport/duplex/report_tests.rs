@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-#[cfg(feature = "schema-validation")]
-use toolwire_proto::inspection::Rejected;
-use toolwire_proto::inspection::{ExchangeReport, InspectionLine, ReportedOutcome, SpanKind};
+use toolwire_proto::inspection::{
+    ExchangeReport, InspectionLine, Rejected, ReportedOutcome, SpanKind,
+};
 use toolwire_types::{ProtocolVersion, RawJson};
 
 use crate::engine::BoxFuture;
@@ -141,7 +141,6 @@ async fn middleware_and_handler_have_spans_in_their_order() {
 }
 
 /// Checks what was rejected, and that the report has no values of these tests.
-#[cfg(feature = "schema-validation")]
 fn check_rejection(report: &ExchangeReport, what: Rejected, path: &str) {
     let rejection = report.rejected.as_ref().expect("a rejection");
     assert_eq!(rejection.what, what);
@@ -150,7 +149,6 @@ fn check_rejection(report: &ExchangeReport, what: Rejected, path: &str) {
     assert!(!text.contains("secret") && !text.contains("7777"), "{text}");
 }
 
-#[cfg(feature = "schema-validation")]
 #[tokio::test]
 async fn rejected_arguments_and_results_have_paths_and_no_values() {
     let schema = json!({
