@@ -56,6 +56,7 @@ export async function largeChecks(browser) {
       await outcome.getByText(/^\d+ ms, (4|5)\.\d MiB$/).waitFor();
       if (tool === "long_list") await outcome.locator("summary").filter({ hasText: "items" }).click();
       const more = outcome.getByRole("button", { name: /^Show (all \d{7} characters|(20|100) of \d+ more)$/ });
+      await more.first().waitFor();
       equal(await more.count(), 1, `folded parts of ${tool}`);
       await isFolded(tool);
       await outcome.getByRole("button", { name: "Raw" }).click();
