@@ -19,17 +19,25 @@ use crate::steps::{
 
 /// The feature sets to lint besides all features: none, and features that enable others or that others extend. The tests
 /// of a server alone build `macros,http-server`. `.github/workflows/ci.yml` checks each feature of each package alone.
-const FEATURE_SETS: [&str; 6] = [
-    "",
-    "input",
-    "macros,tasks",
-    "client",
-    "events",
-    "http-client",
-];
+const FEATURE_SETS: [&str; 4] = ["", "macros,tasks", "client", "events"];
 
-/// The feature sets of `toolwire-auth` to build besides all features.
-const AUTH_FEATURE_SETS: [&str; 3] = ["client", "resource-server", "proxy"];
+/// The feature sets of `toolwire-auth` to lint besides all features. They select `http-client` of `toolwire`.
+const AUTH_FEATURE_SETS: [&str; 2] = ["client", "resource-server"];
+
+/// What `toolwire new` creates, with the features that its own manifest selects.
+const CREATED: &[&str] = &[
+    "clippy",
+    "--all-targets",
+    "--package",
+    "new-stdio",
+    "--package",
+    "new-http",
+    "--package",
+    "new-auth",
+    "--",
+    "-D",
+    "warnings",
+];
 
 /// All tests except the count of instructions, [`COMPILED_ERRORS`] and the examples of the documentation. The package of
 /// [`COMPILED_ERRORS`] is selected nevertheless, because the features of its dependencies are part of the build.
@@ -218,14 +226,7 @@ fn lint(root: &Path) -> Outcome {
             "warnings",
         ])?;
     }
-    // What `toolwire new` creates, with the features that its own manifest selects. The first two select the same.
-    for created in [
-        &["--package", "new-stdio", "--package", "new-http"][..],
-        &["--package", "new-auth"],
-    ] {
-        let checked = [&["clippy", "--all-targets"], created].concat();
-        lint(&[&checked[..], &["--", "-D", "warnings"]].concat())?;
-    }
+    lint(CREATED)?;
     // The documentation of the other packages is not published.
     let packages = DOCUMENTED.iter().flat_map(|package| ["--package", package]);
     let arguments: Vec<&str> = ["doc", "--no-deps", "--all-features"]

@@ -10,7 +10,7 @@ use toolwire_auth::client::open_browser;
 use crate::screen::Screen;
 use crate::temporary_directory::TemporaryDirectory;
 
-/// The file that leads a browser to a page. It is deleted with this value.
+/// The file that redirects a browser to a page. It is deleted with this value.
 #[derive(Debug)]
 pub(crate) struct OpenedPage {
     _directory: TemporaryDirectory,

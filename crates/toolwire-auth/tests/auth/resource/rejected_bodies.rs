@@ -17,7 +17,7 @@ const ALLOWED_ORIGIN: &str = "https://app.example.com";
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
 
 /// Number of sequences of a rejected request, a metadata request and an accepted request.
-const SEQUENCES: usize = 2000;
+const SEQUENCES: usize = 600;
 
 /// Timeout for all sequences, with a margin for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
