@@ -30,15 +30,7 @@ const HIDDEN = new RegExp(`[${OTHERS}${ESCAPED.join("")}]`, "gu");
 
 /** Returns the text with hidden characters written as code points. Line breaks and tabs stay. */
 export function plainText(text: string): string {
-  return escapeHidden(text, codePoint);
-}
-
-/** Returns a character as a code point, which is also an escape sequence of Rust. */
-export const codePoint = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
-
-/** Returns the text with hidden characters replaced. Line breaks and tabs stay. */
-export function escapeHidden(text: string, escape: (character: string) => string): string {
-  return text.replace(HIDDEN, escape);
+  return text.replace(HIDDEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
 /** Returns the text in one line. */

@@ -10,12 +10,10 @@ import { largeChecks } from "./large.mjs";
 import { logChecks } from "./log.mjs";
 import { many, manyLegacy } from "./many.mjs";
 import { schemaChecks } from "./schema.mjs";
-import { snippetChecks } from "./snippets.mjs";
 import { storeChecks } from "./store.mjs";
 
 const PAGES = {
   schema: schemaChecks,
-  snippets: snippetChecks,
   store: storeChecks,
   modern: demo,
   legacy: demo,

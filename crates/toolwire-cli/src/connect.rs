@@ -16,9 +16,9 @@ use crate::accounts;
 use crate::certificates;
 use crate::connection_arguments::{Era, Server};
 use crate::connection_wait::ConnectionWait;
-use crate::elicitation::ElicitationHandler;
 use crate::exchange_reports::is_report;
 use crate::failure::{Exit, Failure, Phase};
+use crate::input_requests::InputHandler;
 use crate::legacy_servers::RecordedCommand;
 use crate::record::{ConnectionRecorder, Recorder};
 use crate::screen::Screen;
@@ -29,7 +29,7 @@ use crate::telemetry;
 pub(crate) async fn connect(
     target: &Target,
     server: &Server,
-    elicitation: Option<&Arc<ElicitationHandler>>,
+    input: Option<&Arc<InputHandler>>,
     screen: &Arc<Screen>,
     processes: &ProcessTracker,
 ) -> Result<Client, Failure> {
@@ -37,8 +37,8 @@ pub(crate) async fn connect(
     let mut builder = telemetry::observe_client(builder(server))
         .with_tasks()
         .on_task_status(move |task| status.task_status(&task));
-    if let Some(elicitation) = elicitation {
-        builder = elicitation.register(builder);
+    if let Some(input) = input {
+        builder = input.register(builder);
     }
     // Legacy servers may send log messages without a request for them.
     if server.log_level.is_some() {

@@ -27,7 +27,6 @@ mod dev_arguments;
 mod doctor_arguments;
 #[cfg(all(test, feature = "events", feature = "otel"))]
 mod documented_commands;
-mod elicitation;
 #[cfg(feature = "events")]
 mod event_arguments;
 mod exchange_reports;
@@ -35,6 +34,8 @@ mod failure;
 mod gateway_arguments;
 mod help_texts;
 mod hosts;
+mod input_kind;
+mod input_requests;
 mod inspect;
 mod inspect_arguments;
 mod install_arguments;
@@ -64,6 +65,8 @@ mod server_settings;
 mod shell_words;
 mod show;
 mod skill_arguments;
+mod snippet_form;
+mod snippets;
 mod state_key;
 mod sync;
 mod target;

@@ -9,6 +9,7 @@ use crate::connection_arguments::Server;
 use crate::failure::Failure;
 use crate::output_arguments::Output;
 use crate::saved_calls::{DEFAULT_FILE, SavedCall, SavedCalls, SavedResponse};
+use crate::snippet_form::SnippetForm;
 
 /// Responses to input requests of the server, given on the command line.
 #[derive(Debug, Clone, Args)]
@@ -20,17 +21,25 @@ pub(crate) struct InputOptions {
         help_heading = "Input requests of the server"
     )]
     pub(crate) fields: Vec<String>,
+    /// Respond with this text when the server requests a message of the client's model (sampling). May be repeated, for
+    /// one request after the other; the last text also responds to further requests
+    #[arg(
+        long = "model-response",
+        value_name = "TEXT",
+        help_heading = "Input requests of the server"
+    )]
+    pub(crate) model_texts: Vec<String>,
     /// Decline every input request of the server
     #[arg(
         long,
-        conflicts_with = "fields",
+        conflicts_with_all = ["fields", "model_texts"],
         help_heading = "Input requests of the server"
     )]
     pub(crate) decline: bool,
     /// The responses of a saved call.
     #[arg(skip)]
     pub(crate) saved: Vec<SavedResponse>,
-    /// The responses to forms that were sent, for a call that is saved.
+    /// The responses to forms and sampling requests that were sent, for a call that is saved.
     #[arg(skip)]
     pub(crate) sent: Arc<Mutex<Vec<SavedResponse>>>,
 }
@@ -52,6 +61,9 @@ pub(crate) struct ArgumentRequest {
     /// All arguments as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
+    /// Print the request in this form instead of sending it
+    #[arg(long, value_enum, value_name = "FORM", help_heading = "Output")]
+    pub(crate) print: Option<SnippetForm>,
 }
 
 #[derive(Debug, Args)]
@@ -59,21 +71,21 @@ pub(crate) struct Call {
     #[command(flatten)]
     pub(crate) request: ArgumentRequest,
     /// Save images, audio and other binary content to this file; `-` is standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", conflicts_with = "print")]
     pub(crate) output: Option<PathBuf>,
     /// Start a task and print its id, without waiting for the result. Without it, a call that becomes a task is waited
     /// for
-    #[arg(long)]
+    #[arg(long, conflicts_with = "print")]
     pub(crate) task: bool,
     /// Also show what happened inside of the server, on standard error: the times of middleware and of the handler, why
     /// arguments or results were rejected, and what is hidden. For a command that starts a server written with toolwire
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output", conflicts_with = "print")]
     pub(crate) inside: bool,
-    /// Make the call again that is saved under this name, with its responses to forms
+    /// Make the call again that is saved under this name, with its responses to input requests
     #[arg(long, value_name = "NAME", group = "named", conflicts_with_all = ["args", "task"])]
     pub(crate) saved: Option<String>,
-    /// Save the call under this name when the tool has responded, with the responses to its forms
-    #[arg(long, value_name = "NAME", group = "named", conflicts_with = "task")]
+    /// Save the call under this name when the tool has responded, with the responses to its input requests
+    #[arg(long, value_name = "NAME", group = "named", conflicts_with_all = ["task", "print"])]
     pub(crate) save: Option<String>,
     /// The file of the saved calls [default: toolwire-calls.json in the current directory]
     #[arg(long, value_name = "FILE", requires = "named")]
@@ -139,6 +151,15 @@ pub(crate) struct Read {
     /// Save the contents to this file; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Print the request in this form instead of sending it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        conflicts_with = "output",
+        help_heading = "Output"
+    )]
+    pub(crate) print: Option<SnippetForm>,
 }
 
 #[derive(Debug, Args)]

@@ -21,11 +21,11 @@ use crate::connection_arguments::Server;
 use crate::demo_arguments::Demo;
 use crate::dev::dev;
 use crate::doctor_arguments::DoctorDependency;
-use crate::elicitation::ElicitationHandler;
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
 use crate::exchange_reports::ReportCollector;
 use crate::failure::{Exit, Failure};
+use crate::input_requests::InputHandler;
 use crate::inspect::inspect;
 use crate::interrupts::Interrupts;
 use crate::output_arguments::Colour;
@@ -259,12 +259,12 @@ async fn with_client<P>(
     let mut interrupts = Interrupts::listen();
     let (target, words) = interrupts.or(target::find(server, screen)).await?;
     let plan = plan(words)?;
-    let elicitation = match input {
-        Some(options) => ElicitationHandler::new(options, screen)?,
+    let input = match input {
+        Some(options) => InputHandler::new(options, screen)?,
         None => None,
     };
     let processes = ProcessTracker::new();
-    let connecting = connect(&target, server, elicitation.as_ref(), screen, &processes);
+    let connecting = connect(&target, server, input.as_ref(), screen, &processes);
     let client = match interrupts.or(connecting).await {
         Ok(client) => client,
         Err(failure) => {
@@ -275,7 +275,9 @@ async fn with_client<P>(
     let session = Session {
         client,
         screen: Arc::clone(screen),
-        has_input: elicitation.is_some(),
+        responds: input.map(|input| input.capabilities()).unwrap_or_default(),
+        target: target.clone(),
+        era: server.era,
     };
     let outcome = interrupts.or(run(&session, plan)).await;
     if let Some(reports) = &server.reports {

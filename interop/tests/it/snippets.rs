@@ -1,37 +1,26 @@
-//! The TypeScript and Python that the page of `toolwire inspect` copies, run with the SDKs that they are written for.
+//! The TypeScript and Python of "Copy as" and `--print`, run with the SDKs that they are written for.
 
-use std::path::Path;
+use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use serde_json::{Value, json};
 use toolwire_interop::{ListeningServer, Peer, Subject, Wire};
 
 const HOW_TO_RUN: &str = "run the tests as described in CONTRIBUTING.md";
 
-/// The page escapes these characters in another way in each language.
+/// Each language has other escape sequences for these characters.
 const TEXT: &str = "it's \"quoted\" \\ %s `id`\u{202e}\nline é 𝒳";
 
-fn exchange(kind: &str, name: &str, arguments: &Value) -> Value {
-    json!({"kind": kind, "name": name, "arguments": arguments})
-}
-
-/// Returns the state of the page for a server.
-fn state(target: &Value) -> Value {
-    json!({"target": target, "settings": {"era": "auto"}, "connection": {}})
-}
-
-/// Returns the texts that the page copies.
-fn copied(snippets: &[Value]) -> Vec<String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../page/tests/print_snippets.mjs");
-    let output = Command::new("node")
-        .arg(script)
-        .arg(Value::from(snippets).to_string())
+/// Runs `toolwire`, and returns its output.
+fn printed(words: &[OsString]) -> String {
+    let (toolwire, _) = Subject::Demo.command(Wire::Stdio).expect(HOW_TO_RUN);
+    let output = Command::new(toolwire)
+        .args(words)
         .stdin(Stdio::null())
         .output()
-        .expect("node starts");
-    assert!(output.status.success(), "{HOW_TO_RUN}: {output:?}");
-    serde_json::from_slice(&output.stdout).expect("a list of texts")
+        .expect("the command starts");
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
 }
 
 /// Returns a program that prints the text of its result as JSON, because both languages print texts as literals of their own.
@@ -49,35 +38,38 @@ fn printing_json(peer: Peer, text: &str) -> String {
 #[test]
 fn copied_programs_print_the_results_of_the_server() {
     let (program, arguments) = Subject::Demo.command(Wire::Stdio).expect(HOW_TO_RUN);
-    let words = arguments.iter().map(|word| word.to_string_lossy());
-    let command: Vec<_> = [program.to_string_lossy()]
+    let command: Vec<OsString> = [OsString::from("--"), program.into()]
         .into_iter()
-        .chain(words)
+        .chain(arguments)
         .collect();
-    let stdio = state(&json!({"transport": "stdio", "label": "", "command": command}));
     let (program, arguments) = Subject::Demo.command(Wire::Http).expect(HOW_TO_RUN);
     let server = ListeningServer::start_program(&program, arguments).expect(HOW_TO_RUN);
-    let http = state(&json!({"transport": "http", "label": "", "url": server.url()}));
-
-    let echo = exchange("tools", "echo", &json!({"text": TEXT}));
-    let greet = exchange("prompts", "greet", &json!({"name": "Ada"}));
-    let note = exchange("resources", "demo://notes/todo", &json!({}));
+    let text = format!("text={TEXT}");
+    let echo: &[&str] = &["call", "echo", &text];
+    let greet: &[&str] = &["prompt", "greet", "name=Ada"];
+    let note: &[&str] = &["read", "demo://notes/todo"];
     let mut cases = Vec::new();
-    for (title, peer) in [("TypeScript", Peer::TypeScript2), ("Python", Peer::Python)] {
-        for (exchange, state, expected) in [
-            (&echo, &stdio, TEXT),
-            (&greet, &stdio, "Ada"),
-            (&note, &http, "Write a server of your own."),
+    for (form, peer) in [("typescript", Peer::TypeScript2), ("python", Peer::Python)] {
+        for (words, is_command, expected) in [
+            (echo, true, TEXT),
+            (echo, false, TEXT),
+            (greet, true, "Ada"),
+            (note, false, "Write a server of your own."),
         ] {
-            let snippet = json!({"title": title, "exchange": exchange, "state": state});
-            cases.push((snippet, peer, expected));
+            let mut line = vec![OsString::from(words[0])];
+            if !is_command {
+                line.push(server.url().into());
+            }
+            line.extend(words[1..].iter().map(OsString::from));
+            line.extend(["--print", form].map(OsString::from));
+            if is_command {
+                line.extend(command.iter().cloned());
+            }
+            cases.push((printed(&line), peer, expected));
         }
     }
-    let snippets: Vec<Value> = cases.iter().map(|case| case.0.clone()).collect();
-    let texts = copied(&snippets);
-    assert_eq!(texts.len(), cases.len());
     thread::scope(|scope| {
-        for ((_, peer, expected), text) in cases.iter().zip(&texts) {
+        for (text, peer, expected) in &cases {
             scope.spawn(move || {
                 let program = match *expected {
                     TEXT => printing_json(*peer, text),

@@ -10,10 +10,13 @@ use toolwire::{Called, RawJson, Tool};
 use crate::commands::save::save;
 use crate::commands::tools::{find_tool, offered_tools};
 use crate::commands::{Session, failed, first_and_rest, no_more_words};
-use crate::failure::{Exit, Failure, INPUT_ADVICE, is_about_input};
+use crate::failure::{Exit, Failure};
+use crate::input_kind::undeclared_input;
 use crate::request_arguments::{Call, saved_calls_file};
 use crate::saved_calls::{SavedCall, SavedCalls, SavedCallsError, SavedResponse, check_name};
 use crate::show::{self, Style, plain_text};
+use crate::snippet_form::SnippetForm;
+use crate::snippets::{Exchange, ExchangeKind};
 use crate::sync::lock;
 use crate::tool_arguments::{AssembledArguments, ParsedArguments, Schema, missing, object};
 
@@ -25,6 +28,7 @@ pub(crate) struct CallPlan {
     output: Option<PathBuf>,
     as_task: bool,
     saving: Option<Saving>,
+    print: Option<SnippetForm>,
 }
 
 /// How a call is saved.
@@ -32,7 +36,7 @@ pub(crate) struct CallPlan {
 struct Saving {
     name: String,
     file: PathBuf,
-    /// The responses to its forms so far.
+    /// The responses to its input requests so far.
     responses: Arc<Mutex<Vec<SavedResponse>>>,
 }
 
@@ -45,6 +49,7 @@ impl CallPlan {
             output: call.output.clone(),
             as_task: call.task,
             saving: Saving::of(call)?,
+            print: call.request.print,
         })
     }
 
@@ -61,6 +66,7 @@ impl CallPlan {
             output: call.output.clone(),
             as_task: false,
             saving: None,
+            print: call.request.print,
         })
     }
 
@@ -75,6 +81,15 @@ impl CallPlan {
         let arguments = tool_arguments(&self.given, tool)?;
         for warning in &arguments.warnings {
             screen.warn(warning);
+        }
+        if let Some(form) = self.print {
+            let exchange = Exchange {
+                kind: ExchangeKind::Tools,
+                name: self.tool,
+                arguments: Value::from(arguments.values).into(),
+                schema: tool.map(|tool| tool.input_schema.clone()),
+            };
+            return session.print_request(form, &exchange);
         }
         if self.as_task {
             return self.start(session, arguments.values).await;
@@ -212,8 +227,9 @@ fn print_result(
     }
     // Some servers report a missing capability as an error of the tool.
     let mut texts = result.content.iter().filter_map(|block| block.as_text());
-    if !session.has_input && texts.any(is_about_input) {
-        screen.show_line(&format!("  try: {INPUT_ADVICE}"));
+    let input = texts.find_map(undeclared_input);
+    if let Some(input) = input.filter(|input| !session.responds.has(*input)) {
+        screen.show_line(&format!("  try: {}", input.advice()));
     }
     Ok(Exit::ToolFailed)
 }

@@ -29,11 +29,17 @@ mod view;
 
 use std::sync::Arc;
 
+use serde_json::json;
 use toolwire::types::{ErrorObject, ServerCapabilities, code};
 use toolwire::{Client, Error};
 
+use crate::connection_arguments::Era;
 use crate::failure::{Exit, Failure, Phase};
+use crate::input_kind::InputCapabilities;
 use crate::screen::Screen;
+use crate::snippet_form::SnippetForm;
+use crate::snippets::{self, Exchange, SnippetServer};
+use crate::target::Target;
 
 pub(crate) use bundle::bundle;
 pub(crate) use call::CallPlan;
@@ -63,11 +69,29 @@ pub(crate) use view::{ViewPlan, bundle_view};
 pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) screen: Arc<Screen>,
-    /// `true` if input requests of the server get a response.
-    pub(crate) has_input: bool,
+    /// The input requests of the server that get a response.
+    pub(crate) responds: InputCapabilities,
+    pub(crate) target: Target,
+    /// The era that the user has chosen.
+    pub(crate) era: Era,
 }
 
 impl Session {
+    /// Prints a request instead of sending it.
+    fn print_request(&self, form: SnippetForm, exchange: &Exchange) -> Result<Exit, Failure> {
+        let connection = (self.client.detected_era(), self.client.version());
+        let server = SnippetServer::new(&self.target, self.era, Some(connection));
+        let text = snippets::text(form, exchange, &server);
+        if self.screen.json {
+            let title = form.title();
+            self.screen
+                .print_json(&json!({"title": title, "text": text}))?;
+        } else {
+            self.screen.print(&format!("{text}\n"))?;
+        }
+        Ok(Exit::Success)
+    }
+
     /// Returns `true` if the server has declared the capability. Without details of the server it may have it.
     fn declares(&self, capability: impl FnOnce(&ServerCapabilities) -> bool) -> bool {
         let server = self.client.server();

@@ -9,6 +9,8 @@ use crate::commands::{Session, failed, first_and_rest, is_unknown_method};
 use crate::failure::{Exit, Failure};
 use crate::request_arguments::ArgumentRequest;
 use crate::show::{self, Style};
+use crate::snippet_form::SnippetForm;
+use crate::snippets::{Exchange, ExchangeKind};
 use crate::tool_arguments::{ParsedArguments, missing, strings};
 
 /// Lists prompts, or shows one prompt.
@@ -49,6 +51,7 @@ pub(super) async fn offered_prompts(session: &Session) -> Result<Option<Vec<Prom
 pub(crate) struct PromptPlan {
     prompt: String,
     given: ParsedArguments,
+    print: Option<SnippetForm>,
 }
 
 impl PromptPlan {
@@ -58,6 +61,7 @@ impl PromptPlan {
         Ok(Self {
             prompt: name,
             given: ParsedArguments::read(prompt.args.as_deref(), &rest)?,
+            print: prompt.print,
         })
     }
 
@@ -70,6 +74,15 @@ impl PromptPlan {
             None => None,
         };
         let arguments = self.arguments(known)?;
+        if let Some(form) = self.print {
+            let exchange = Exchange {
+                kind: ExchangeKind::Prompts,
+                name: self.prompt,
+                arguments: Value::from(arguments).into(),
+                schema: None,
+            };
+            return session.print_request(form, &exchange);
+        }
         let params = json!({"name": self.prompt, "arguments": arguments});
         let raw = client
             .request("prompts/get", params)

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use toolwire::RawJson;
 use toolwire::types::ReadResourceResult;
 use toolwire_proto::uri_template::{UriTemplate, Values};
 
@@ -11,6 +12,8 @@ use crate::commands::{Session, failed, first_and_rest, is_unknown_method};
 use crate::failure::{Exit, Failure};
 use crate::request_arguments::Read;
 use crate::show;
+use crate::snippet_form::SnippetForm;
+use crate::snippets::{Exchange, ExchangeKind};
 use crate::tool_arguments::{ParsedArguments, missing, strings};
 
 /// Lists resources and templates.
@@ -59,6 +62,7 @@ pub(crate) async fn list_resources(
 pub(crate) struct ReadPlan {
     uri: String,
     output: Option<PathBuf>,
+    print: Option<SnippetForm>,
 }
 
 impl ReadPlan {
@@ -68,11 +72,21 @@ impl ReadPlan {
         Ok(Self {
             uri: expanded(&uri, &variables)?,
             output: read.output.clone(),
+            print: read.print,
         })
     }
 
     pub(crate) async fn run(self, session: &Session) -> Result<Exit, Failure> {
         let screen = &session.screen;
+        if let Some(form) = self.print {
+            let exchange = Exchange {
+                kind: ExchangeKind::Resources,
+                name: self.uri,
+                arguments: RawJson::empty_object(),
+                schema: None,
+            };
+            return session.print_request(form, &exchange);
+        }
         let request = session
             .client
             .request("resources/read", json!({"uri": self.uri}));

@@ -12,6 +12,7 @@ use crate::commands::tools::offered_tools;
 use crate::connect::connect;
 use crate::connection_arguments::Server;
 use crate::failure::Failure;
+use crate::input_kind::InputCapabilities;
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::target::Target;
@@ -44,7 +45,9 @@ impl ServerSummary {
         let session = Session {
             client,
             screen: Arc::clone(screen),
-            has_input: false,
+            responds: InputCapabilities::default(),
+            target: target.clone(),
+            era: server.era,
         };
         let reading = async {
             Ok(Self {

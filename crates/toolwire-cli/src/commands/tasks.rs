@@ -11,8 +11,8 @@ use toolwire_proto::elicit_validation::{apply_defaults, check_elicit_result, rea
 
 use crate::commands::call::{missing_arguments, print_typed_result};
 use crate::commands::{Session, at_most_one, failed, first_and_rest, is_unknown_method};
-use crate::elicitation::ask_in_terminal;
 use crate::failure::{Exit, Failure};
+use crate::input_requests::ask_in_terminal;
 use crate::screen::Screen;
 use crate::show;
 use crate::task_arguments::Respond;
@@ -137,14 +137,16 @@ impl RespondPlan {
         let requests = state.input_requests.unwrap_or_default();
         match requests.get(&self.key) {
             Some(InputRequest::Elicitation(request)) => Ok(request.clone()),
-            Some(other) => Err(Failure::new(
-                Exit::Protocol,
-                format!(
-                    "the input request `{}` is {}, which needs an application",
-                    self.key,
-                    other.method()
-                ),
-            )),
+            Some(other) => {
+                let message = format!("the input request `{}` is {}", self.key, other.method());
+                let failure = Failure::new(Exit::Protocol, message);
+                Err(match other {
+                    InputRequest::Sampling(_) => failure.with_advice(
+                        "respond with `toolwire task wait` in a terminal, or with its option --model-response TEXT",
+                    ),
+                    _ => failure.with_advice("let an application respond that has this capability"),
+                })
+            }
             None => {
                 let message = format!("the task has no input request `{}`", self.key);
                 let keys: Vec<_> = requests.iter().map(|(key, _)| key).collect();

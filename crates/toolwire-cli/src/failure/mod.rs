@@ -7,15 +7,9 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use toolwire::ErrorObject;
 
+use crate::input_kind::{InputKind, undeclared_input};
 use crate::show::plain_text;
 use crate::target::Target;
-
-/// What to do if a tool asks the user and the command runs without a terminal.
-pub(crate) const INPUT_ADVICE: &str = "the server asks the user for input: run the command in a terminal, or pass \
-    --answer FIELD=VALUE for each field, or --decline"; // tidy: allow(answer) name of the option
-
-const URL_ADVICE: &str =
-    "the server asks the user to open a page: run the command in a terminal, or pass --decline";
 
 /// The exit codes, as described in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,16 +140,15 @@ impl Failure {
 
     /// Adds how to respond to an input request, if the server requires input and the client cannot give any.
     pub(crate) fn with_input_advice(self) -> Self {
-        let rpc = self.rpc.as_ref();
-        let data = rpc.and_then(|rpc| rpc.data.as_ref()?.to_value().ok());
-        let data = data.unwrap_or_default();
-        let required = &data["requiredCapabilities"]["elicitation"];
-        let is_elicitation =
-            required.is_object() || rpc.is_some_and(|rpc| is_about_input(&rpc.message));
-        match (is_elicitation, required.get("url")) {
-            (true, Some(_)) => self.with_advice(URL_ADVICE),
-            (true, None) => self.with_advice(INPUT_ADVICE),
-            (false, _) => self,
+        let Some(rpc) = &self.rpc else {
+            return self;
+        };
+        let data = rpc.data.as_ref().and_then(|data| data.to_value().ok());
+        let required = data.as_ref().map(|data| &data["requiredCapabilities"]);
+        let input = required.and_then(InputKind::of_required);
+        match input.or_else(|| undeclared_input(&rpc.message)) {
+            Some(input) => self.with_advice(input.advice()),
+            None => self,
         }
     }
 
@@ -222,11 +215,6 @@ impl From<std::io::Error> for Failure {
             ),
         }
     }
-}
-
-/// Returns `true` if a text of the server is about an input request that the client did not declare.
-pub(crate) fn is_about_input(text: &str) -> bool {
-    text.to_ascii_lowercase().contains("elicit")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use toolwire::types::{
@@ -15,6 +15,7 @@ use toolwire_proto::elicit_validation::{
     apply_defaults, check_elicit_result, check_url_result, read_schema,
 };
 
+use crate::input_requests::SamplingResponse;
 use crate::inspect::call_outcome::InputExchange;
 use crate::inspect::calls::Calls;
 use crate::inspect::events::PageEvents;
@@ -274,23 +275,15 @@ impl Drop for RemoveOnDrop<'_> {
     }
 }
 
-/// The response to a sampling request.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SamplingResponse {
-    result: Option<CreateMessageResult>,
-    error: Option<ErrorObject>,
-}
-
 /// Reads and checks a response.
 fn check(expected: &ExpectedResponse, body: &[u8]) -> Result<InputResponse, String> {
     let invalid = |error: serde_json::Error| format!("the response is invalid: {error}");
     if let ExpectedResponse::Sampling = expected {
         let response: SamplingResponse = serde_json::from_slice(body).map_err(invalid)?;
-        return match (response.result, response.error) {
-            (Some(result), None) => Ok(InputResponse::Sampling(Box::new(result))),
-            (None, Some(error)) => Ok(InputResponse::Rejected(error)),
-            _ => Err("the response is invalid: give either `result` or `error`".to_owned()),
+        return match response.into_result() {
+            Some(Ok(result)) => Ok(InputResponse::Sampling(Box::new(result))),
+            Some(Err(error)) => Ok(InputResponse::Rejected(error)),
+            None => Err("the response is invalid: give either `result` or `error`".to_owned()),
         };
     }
     let mut result: ElicitResult = serde_json::from_slice(body).map_err(invalid)?;

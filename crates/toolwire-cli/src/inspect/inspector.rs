@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 use toolwire::schema::SchemaChecker;
@@ -29,6 +30,8 @@ use crate::inspect_arguments::{Capability, PageOptions};
 use crate::record::Recorder;
 use crate::saved_calls::{DEFAULT_FILE, SavedResponse};
 use crate::screen::Screen;
+use crate::snippet_form::SnippetForm;
+use crate::snippets::{self, Exchange, SnippetServer};
 use crate::sync::lock;
 
 /// Why a request of the page cannot be processed.
@@ -385,6 +388,24 @@ impl Inspector {
             });
         }
         state
+    }
+
+    /// Returns a request in all forms, for the page to copy.
+    pub(super) fn snippets(&self, exchange: &Exchange) -> Result<Value, InspectError> {
+        let Source::Server(target) = &self.connector.source else {
+            return Err(invalid("a record has no server to send a request to"));
+        };
+        let current = self.lock();
+        let connection = match &current.status {
+            Status::Connected(client) => Some((client.detected_era(), client.version())),
+            Status::Connecting | Status::Failed(_) => None,
+        };
+        let server = SnippetServer::new(target, current.settings.era.into(), connection);
+        let forms = SnippetForm::value_variants().iter();
+        let texts = forms.map(
+            |form| json!({"title": form.title(), "text": snippets::text(*form, exchange, &server)}),
+        );
+        Ok(texts.collect())
     }
 
     pub(super) fn send_state(&self) {

@@ -37,6 +37,16 @@ pub(super) enum EraSetting {
     Legacy,
 }
 
+impl From<EraSetting> for Era {
+    fn from(era: EraSetting) -> Self {
+        match era {
+            EraSetting::Auto => Self::Auto,
+            EraSetting::Modern => Self::Modern,
+            EraSetting::Legacy => Self::Legacy,
+        }
+    }
+}
+
 /// Faults on demand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -159,11 +169,7 @@ impl Settings {
         if self.era != before.era {
             server.protocol_version = None;
         }
-        server.era = match self.era {
-            EraSetting::Auto => Era::Auto,
-            EraSetting::Modern => Era::Modern,
-            EraSetting::Legacy => Era::Legacy,
-        };
+        server.era = self.era.into();
         server.roots.clone_from(&self.roots);
         server.log_level = self.log_level;
     }

@@ -27,6 +27,7 @@ use crate::inspect::inspector::{InspectError, Inspector};
 use crate::inspect::log_search::LogMatches;
 use crate::inspect::schema_check::SchemaCheck;
 use crate::inspect::settings::SettingsChange;
+use crate::snippets::Exchange;
 
 /// The maximum size of a request in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
@@ -101,6 +102,7 @@ pub(super) async fn respond(
         (&Method::POST, ["inputs", id]) => respond_to_input(request, number(id), inspector).await,
         (&Method::POST, ["subscriptions"]) => subscribe(request, inspector).await,
         (&Method::POST, ["expand"]) => expand(request).await,
+        (&Method::POST, ["snippets"]) => snippets(request, inspector).await,
         (&Method::POST, ["check"]) => check(request, inspector).await,
         (&Method::GET, ["log"]) => {
             let after = number_in_query(&request, "after").unwrap_or(0);
@@ -240,6 +242,15 @@ async fn expand(request: Request<Incoming>) -> Outcome {
         .expand(&values)
         .map_err(|error| invalid(&format!("the URI template cannot be expanded: {error}")))?;
     Ok(ok(&json!({ "uri": uri })))
+}
+
+/// Returns a request as a command and as programs.
+async fn snippets(request: Request<Incoming>, inspector: &Inspector) -> Outcome {
+    let exchange: Exchange = read(request).await?;
+    if !exchange.arguments.is_object() {
+        return Err(invalid("`arguments` is not an object; write {}"));
+    }
+    Ok(ok(&inspector.snippets(&exchange).map_err(rejected)?))
 }
 
 /// Checks a value against a JSON Schema.

@@ -1,4 +1,4 @@
-//! Rust tests as the page copies them. The check `rust_tests_are_those_that_are_compiled` compares them with the page.
+//! Rust tests as "Copy as" and `--print rust` write them. The unit test `tests_are_those_that_are_compiled` compares them.
 
 mod plain {
 use serde_json::json;

@@ -6,8 +6,8 @@ use toolwire::types::{
 };
 use toolwire_proto::elicit_validation::read_schema;
 
-use crate::elicitation::dialogue::Dialogue;
-use crate::elicitation::field::Field;
+use crate::input_requests::dialogue::Dialogue;
+use crate::input_requests::field::Field;
 use crate::show::plain_text;
 
 /// The user's input for a field.
@@ -194,7 +194,7 @@ mod tests {
     use toolwire::types::ElicitAction;
 
     use super::*;
-    use crate::elicitation::dialogue::Script;
+    use crate::input_requests::dialogue::Script;
 
     fn form() -> ElicitRequestFormParams {
         ElicitRequestFormParams::new(

@@ -1,6 +1,6 @@
-//! Elicitations of the server, with responses from the command line and from a terminal.
+//! Input requests of the server, with responses from the command line and from a terminal.
 
-use crate::client::run_demo;
+use crate::client::{TempDirectory, run_demo};
 
 #[tokio::test]
 async fn options_respond_to_elicitations() {
@@ -88,6 +88,44 @@ async fn without_a_user_the_option_for_input_is_proposed() {
     assert!(ran.stderr.contains("--answer FIELD=VALUE"), "{ran:?}");
     let ran = run_demo(&["call", "fail", message, "--decline"]).await;
     assert_eq!(ran.stderr, "", "{ran:?}");
+}
+
+#[tokio::test]
+async fn option_responds_to_sampling() {
+    for era in ["modern", "legacy"] {
+        let call = ["call", "summarise", "text=Long.", "--era", era];
+        let with = async |more: &[&str]| run_demo(&[&call[..], more].concat()).await;
+        let text = with(&["--model-response", "In short."]).await.ok();
+        assert_eq!(text, "In short.\n", "{era}");
+        let declined = with(&["--decline"]).await;
+        let is_named = declined.stderr.contains("the user rejected the request");
+        assert!(declined.code != Some(0) && is_named, "{era}: {declined:?}");
+        // Neither of the other options is about sampling.
+        for other in [&[][..], &["--answer", "a=b"]] {
+            let text = with(other).await.failed(4);
+            assert!(text.contains("--model-response TEXT"), "{era}: {text}");
+        }
+        // And the other way round.
+        let confirm = ["call", "confirm", "question=Sure?", "--era", era];
+        let text = run_demo(&[&confirm[..], &["--model-response", "Yes."]].concat()).await;
+        let text = text.failed(4);
+        assert!(text.contains("--answer FIELD=VALUE"), "{era}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn saved_call_has_its_response_to_sampling() {
+    let directory = TempDirectory::new("saved-sampling");
+    let file = directory.write("calls.json", r#"{"toolwireCalls": 1, "calls": []}"#);
+    let calls = ["--calls", &file];
+    let call = ["call", "summarise", "text=Long.", "--save", "short"];
+    let options = ["--model-response", "In short."];
+    run_demo(&[&call[..], &calls, &options].concat()).await.ok();
+    for era in ["modern", "legacy"] {
+        let again = ["call", "--saved", "short", "--era", era];
+        let text = run_demo(&[&again[..], &calls].concat()).await.ok();
+        assert_eq!(text, "In short.\n", "{era}");
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -181,5 +219,16 @@ mod terminal {
             "{shown}"
         );
         assert!(shown.ends_with("\r\u{1b}[K"), "{shown:?}");
+    }
+
+    #[tokio::test]
+    async fn user_writes_the_message_of_a_model() {
+        for era in ["modern", "legacy"] {
+            let arguments = ["call", "summarise", "text=Long.", "--era", era];
+            let script: &[_] = &[("Enter alone rejects the request): ", "In short.")];
+            let (out, shown) = at_terminal(&arguments, script).await;
+            assert_eq!(out, "In short.\n", "{shown}");
+            assert!(shown.contains("Summarise in one sentence:"), "{shown}");
+        }
     }
 }
