@@ -123,6 +123,9 @@ const CLIPPY_DRIVER: &str = if cfg!(windows) {
 /// The test that compiles programs with wrong uses of macros, in `crates/toolwire-macro-errors/tests/messages.rs`.
 const COMPILED_ERRORS: &str = "macro_misuse_fails_to_compile_with_its_message";
 
+/// The space that a complete run uses: builds without debug information, and the packages of the peers.
+const NEEDED_GIGABYTES: u64 = 12;
+
 /// The package whose test counts instructions with valgrind.
 const INSTRUCTIONS: &str = "toolwire-instructions";
 
@@ -138,6 +141,7 @@ const COUNTS_INSTRUCTIONS: bool = cfg!(all(target_os = "linux", target_arch = "x
 pub(crate) fn ci(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     check_valgrind()?;
+    check_disk_space(root)?;
     run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
     thread::scope(|scope| {
         let checking = scope.spawn(|| {
@@ -309,6 +313,29 @@ fn check_valgrind() -> Outcome {
     Ok(())
 }
 
+/// Fails if the disk would become full during a complete run. A run that continues an earlier one needs less.
+fn check_disk_space(root: &Path) -> Outcome {
+    if lint_directory()?.exists() {
+        return Ok(());
+    }
+    // Without this program, the step that fills the disk fails.
+    let table = output_of("df", &["-Pk", &root.to_string_lossy()]);
+    match table.as_deref().and_then(free_gigabytes) {
+        Some(free) if free < NEEDED_GIGABYTES => Err(format!(
+            "a complete run needs {NEEDED_GIGABYTES} GB on the disk of {}, which has {free} GB free; delete files",
+            root.display()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the free space in the output of `df -Pk`, in GB.
+fn free_gigabytes(table: &str) -> Option<u64> {
+    let columns = table.lines().nth(1)?.split_whitespace();
+    let kibibytes: u64 = columns.rev().nth(2)?.parse().ok()?;
+    Some(kibibytes * 1024 / 1_000_000_000)
+}
+
 /// Runs all tests except the count of instructions: those of the crates, their documentation, the conformance suite, and
 /// the peers with the built command.
 pub(crate) fn test(root: &Path) -> Outcome {
@@ -420,6 +447,14 @@ impl TestCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn free_space_is_read_from_the_table() {
+        let table = "Filesystem 1024-blocks Used Available Capacity Mounted on\n\
+            /dev/my disk 263000000 200000000 10000000 96% /\n";
+        assert_eq!(free_gigabytes(table), Some(10));
+        assert_eq!(free_gigabytes(""), None);
+    }
 
     #[test]
     fn result_lines_are_summed() {
