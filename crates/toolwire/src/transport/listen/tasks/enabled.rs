@@ -25,6 +25,9 @@ const FULL_QUEUE_PAUSE: Duration = Duration::from_millis(50);
 /// When the feed looks again at a task that it could not load.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// The longest pause between two looks at all tasks, as a multiple of the store's interval.
+const MAX_POLL_FACTOR: u32 = 8;
+
 /// The changes of the tasks of one stream that were not sent yet.
 #[derive(Debug, Default)]
 pub(in crate::transport::listen) struct TaskFeed {
@@ -113,6 +116,8 @@ struct SentTask {
     content: Option<u64>,
     /// When the feed looks at the task again, because nothing reports the end of its life.
     look_at: Option<Instant>,
+    /// Set if the task has ended or is forgotten, so that it does not change any more.
+    is_over: bool,
 }
 
 impl Feed {
@@ -137,28 +142,42 @@ impl Feed {
                 stream.tasks.add(id);
             }
         }
+        // Other processes may change the tasks and not report it: the feed looks at them often after a change, then more
+        // rarely.
         let interval = self.runtime.config.store.poll_interval();
+        let mut pause = interval;
         loop {
             let Some(stream) = self.stream.upgrade() else {
                 return;
             };
-            let poll = interval.map(|interval| Instant::now() + interval);
+            let poll = pause.filter(|_| !known.is_empty());
+            let poll = poll.map(|pause| Instant::now() + pause);
             let looks = self.sent.values().filter_map(|sent| sent.look_at);
-            match stream.tasks.next(looks.chain(poll).min()).await {
+            let has_sent = match stream.tasks.next(looks.chain(poll).min()).await {
                 Some(id) if known.contains(&id) => self.send(&stream, &id).await,
-                // The acknowledgement did not name the task.
-                Some(_) => {}
+                // The acknowledgement did not name the task, or the task is over.
+                Some(_) => continue,
                 None => {
+                    let mut has_sent = false;
                     for id in &known {
-                        self.send(&stream, id).await;
+                        has_sent |= self.send(&stream, id).await;
                     }
+                    has_sent
                 }
-            }
+            };
+            known.retain(|id| self.sent.get(id).is_none_or(|sent| !sent.is_over));
+            let longest = interval.map(|interval| interval.saturating_mul(MAX_POLL_FACTOR));
+            let longer = pause.map(|pause| pause.saturating_mul(2));
+            pause = if has_sent {
+                interval
+            } else {
+                longer.min(longest)
+            };
         }
     }
 
-    /// Sends a task, unless it has not changed since it was sent.
-    async fn send(&mut self, stream: &ListenState, id: &str) {
+    /// Sends a task, unless it has not changed since it was sent. Returns whether it has.
+    async fn send(&mut self, stream: &ListenState, id: &str) -> bool {
         while stream.out.is_full() {
             tokio::time::sleep(FULL_QUEUE_PAUSE).await;
         }
@@ -168,23 +187,27 @@ impl Feed {
             Ok(Some(stored)) => stored,
             Ok(None) => {
                 sent.look_at = None;
-                return;
+                sent.is_over = true;
+                return false;
             }
             Err(_) => {
                 sent.look_at = Some(Instant::now() + RETRY_PAUSE);
-                return;
+                return false;
             }
         };
         // The notification of a final task is the last one.
-        sent.look_at = end_of_life(&stored).filter(|_| !visible(&stored).is_final());
+        sent.is_over = visible(&stored).is_final();
+        sent.look_at = end_of_life(&stored).filter(|_| !sent.is_over);
         let Some(changed) = notification(&stored) else {
-            return;
+            return false;
         };
         let text = changed.params.as_ref().map(RawJson::get);
         let content = Some(self.hasher.hash_one(text));
-        if sent.content != content {
-            sent.content = content;
-            stream.send_task(id, changed);
+        if sent.content == content {
+            return false;
         }
+        sent.content = content;
+        stream.send_task(id, changed);
+        true
     }
 }
