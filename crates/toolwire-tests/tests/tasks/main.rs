@@ -11,6 +11,7 @@ mod cancelling;
 mod core_design;
 mod every_revision;
 mod external;
+mod handler_outages;
 mod lifetimes;
 mod limits;
 mod listening;

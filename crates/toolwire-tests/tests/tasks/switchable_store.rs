@@ -1,4 +1,4 @@
-//! A task store that a test can make unavailable, and that reports the sizes of journals.
+//! A task store that a test can make unavailable, and that reports the sizes of journals and the number of loads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,6 +22,7 @@ struct StoreState {
     is_away: AtomicBool,
     rejects_renewals: AtomicBool,
     journal_bytes: AtomicUsize,
+    loads: AtomicUsize,
 }
 
 impl SwitchableStore {
@@ -48,6 +49,11 @@ impl SwitchableStore {
     /// Returns the size of the last journal that was written.
     pub(crate) fn journal_bytes(&self) -> usize {
         self.state.journal_bytes.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many times a task was loaded.
+    pub(crate) fn loads(&self) -> usize {
+        self.state.loads.load(Ordering::SeqCst)
     }
 
     /// Returns the number of tasks of callers without authorization.
@@ -81,6 +87,7 @@ impl TaskStore for SwitchableStore {
         id: &'a str,
         principal: &'a Principal,
     ) -> StoreFuture<'a, Option<StoredTask>> {
+        self.state.loads.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { self.check()?.load(id, principal).await })
     }
 

@@ -135,8 +135,8 @@ impl ServerTask {
     /// response.
     ///
     /// # Errors
-    /// Returns an error if the task has ended or does not exist any more, if the client does not support the input
-    /// request, and if the store fails.
+    /// Returns an error if the task has ended or does not exist any more, and if the client does not support the input
+    /// request. Also returns an error if the store fails at first, or for ten minutes later.
     pub async fn ask<Q: Ask>(&self, ask: Q) -> Result<Q::Output, Error> {
         let request = ask.request()?;
         let pending = PendingAsk {
@@ -147,8 +147,8 @@ impl ServerTask {
         let mut watch = self.runtime.watch(&self.id);
         let key = self.put_input_request(&pending).await?;
         loop {
-            let stored = self.runtime.load(&self.id, &self.principal).await?;
-            let stored = stored.ok_or_else(gone)?;
+            let loading = self.runtime.load_with_retries(&self.id, &self.principal);
+            let stored = loading.await?.ok_or_else(gone)?;
             let journal = self.runtime.journal(&stored)?;
             if let Some(response) = journal.input_responses.get(&key) {
                 return ask.read(response.clone());
@@ -176,12 +176,12 @@ impl ServerTask {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the task does not exist any more, and if the store fails.
+    /// Returns an error if the task does not exist any more, and if the store fails for ten minutes.
     pub async fn ended(&self) -> Result<TaskStatus, Error> {
         let mut watch = self.runtime.watch(&self.id);
         loop {
-            let stored = self.runtime.load(&self.id, &self.principal).await?;
-            let stored = stored.ok_or_else(gone)?;
+            let loading = self.runtime.load_with_retries(&self.id, &self.principal);
+            let stored = loading.await?.ok_or_else(gone)?;
             let record = visible(&stored);
             if record.is_final() {
                 return Ok(record.status);

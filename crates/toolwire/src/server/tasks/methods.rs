@@ -23,6 +23,7 @@ use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::open_requests::{open_requests, set_open_requests};
 use crate::server::tasks::owner::owner_of;
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
+use crate::server::tasks::store_retries::StoreRetries;
 use crate::server::tasks::wire::{core_task, is_tool_error, polled, visible};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
 
@@ -160,6 +161,26 @@ pub(crate) async fn accept_responses(
     Ok(())
 }
 
+/// Puts responses into a task. While the store is unavailable, tries again for ten minutes: the client would be asked
+/// once more for what it has answered.
+async fn accept_with_retries(
+    runtime: &TaskRuntime,
+    id: &str,
+    principal: &Principal,
+    responses: &InputResponses,
+) -> Result<(), ErrorObject> {
+    let mut retries = StoreRetries::new();
+    loop {
+        let error = match accept_responses(runtime, id, principal, responses).await {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        if !retries.wait_after(Some(&error)).await {
+            return Err(error);
+        }
+    }
+}
+
 async fn cancel(exchange: &Exchange) -> Outcome {
     let (runtime, id) = target(exchange)?;
     let version = exchange.context.version();
@@ -206,7 +227,7 @@ async fn result(exchange: &Exchange) -> Outcome {
             response = ask_client(exchange, &stored.id, key, input_request) => {
                 let response = response.map_err(|error| error.into_error_object())?;
                 let responses = InputResponses::from_iter([(key, response)]);
-                accept_responses(runtime, id, &owner(exchange), &responses).await?;
+                accept_with_retries(runtime, id, &owner(exchange), &responses).await?;
             }
             () = until_closed(exchange, runtime, id, key) => {}
         }

@@ -22,6 +22,7 @@ mod run;
 mod running;
 mod runtime;
 mod store;
+mod store_retries;
 mod transport;
 mod waiting;
 mod wire;

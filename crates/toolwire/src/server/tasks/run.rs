@@ -13,6 +13,7 @@ use toolwire_types::json::checked_raw;
 use toolwire_types::{CallToolResult, ErrorObject, InputRequiredResult, InputResponses};
 
 use crate::engine::{BoxFuture, CatchPanic, SlowPoll, boxed_cold, deadline_after, report_blocking};
+use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::ask::PendingAsk;
 use crate::server::request::{RoundState, TaskScope as _};
@@ -29,13 +30,6 @@ use crate::store::TaskRecord;
 
 /// How long the ends of stopped tasks may take to be stored.
 const STOP_TIME: Duration = Duration::from_secs(2);
-
-/// The pause before the end of a task is written again to a store that was unavailable. It grows up to the second value.
-const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LAST_RETRY: Duration = Duration::from_secs(10);
-
-/// How long the end of a task is written again to a store that is unavailable. Then the outcome is lost.
-const RETRY_TIME: Duration = Duration::from_secs(10 * 60);
 
 /// A handler that has started.
 pub(crate) type StartedHandler = BoxFuture<'static, Result<ToolResponse, ToolError>>;
@@ -120,9 +114,12 @@ async fn finish(task: &RunningTask, tool: &ToolEntry, end: RunEnd) {
         }
         RunEnd::Shutdown => {
             let resumes = tool.task.as_ref().is_some_and(|options| options.resume);
-            let loaded = runtime.load(&task.id, &task.principal).await;
-            let restartable = loaded.ok().flatten();
-            if resumes || restartable.is_some_and(|stored| stored.record.restartable) {
+            // If the store is unavailable, the next worker decides.
+            let is_restartable = match runtime.load(&task.id, &task.principal).await {
+                Ok(stored) => stored.is_some_and(|stored| stored.record.restartable),
+                Err(_) => true,
+            };
+            if resumes || is_restartable {
                 hand_over(task).await;
                 Ok(())
             } else {
@@ -187,27 +184,16 @@ async fn leave_to_other_system(task: &RunningTask) -> Result<(), ErrorObject> {
     Ok(())
 }
 
-/// Writes the last change of a run. While the store is unavailable, it is tried again for ten minutes, because the outcome
-/// would be lost.
+/// Writes the last change of a run. While the store is unavailable, tries again, because the outcome would be lost.
 async fn write_end(
     task: &RunningTask,
     change: impl Fn(&mut TaskRecord),
 ) -> Result<(), ErrorObject> {
-    let mut pause = FIRST_RETRY;
-    let deadline = deadline_after(Instant::now(), RETRY_TIME);
-    loop {
-        let ended = task.change(|_, record| {
-            change(record);
-            Ok(RecordChange::Write)
-        });
-        match ended.await.map_err(|error| error.into_error_object()) {
-            Err(error) if is_overloaded(&error) && Instant::now() < deadline => {
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LAST_RETRY);
-            }
-            ended => return ended,
-        }
-    }
+    let written = task.change_with_retries(|_, record| {
+        change(record);
+        Ok(RecordChange::Write)
+    });
+    written.await.map_err(Error::into_error_object)
 }
 
 /// Gives the task back, so that the next response or another worker continues it.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolwire_proto::requests::is_overloaded;
 use toolwire_proto::rounds;
 use toolwire_proto::sampling_rules::drop_undeclared_context;
 use toolwire_types::tasks::TaskStatus;
@@ -23,6 +24,7 @@ use crate::server::tasks::ending::bounded_message;
 use crate::server::tasks::open_requests::{has_open_requests, open_requests, set_open_requests};
 use crate::server::tasks::registrations::{RunPermit, TaskRegistration};
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
+use crate::server::tasks::store_retries::StoreRetries;
 use crate::store::{StoredTask, TaskRecord};
 use crate::sync::lock;
 
@@ -35,8 +37,8 @@ pub(crate) struct RunningTask {
     pub(crate) principal: Principal,
     pub(crate) runtime: Arc<TaskRuntime>,
     cancellation: Cancellation,
-    /// Set if the handler waited too long at an input request, if too many others wait, or if the server shuts down while
-    /// it waits. Its outcome does not count then.
+    /// Set if the handler waited too long at an input request or for the store, if too many others wait, or if the server
+    /// shuts down while it waits. Its outcome does not count then.
     parked: AtomicBool,
     pub(crate) entry: Arc<TaskRegistration>,
     message: Mutex<MessageState>,
@@ -113,8 +115,14 @@ impl RunningTask {
         let mut waiting = None;
         loop {
             let taking = boxed_cold(|| self.take_input_responses(asks, &keys));
-            if let Some(responses) = taking.await? {
-                return Ok(responses);
+            match taking.await {
+                Ok(Some(responses)) => return Ok(responses),
+                Ok(None) => {}
+                // The task continues when the store is available again.
+                Err(error) if error.rpc().is_some_and(is_overloaded) => {
+                    return Err(self.park(asks));
+                }
+                Err(error) => return Err(error),
             }
             waiting.get_or_insert_with(|| {
                 let limit = self.runtime.config.max_waiting;
@@ -125,11 +133,16 @@ impl RunningTask {
                 () = self.entry.park.cancelled() => true,
             };
             if must_park {
-                self.parked.store(true, Ordering::Release);
-                let first = asks.first().map_or("", |ask| &ask.key);
-                return Err(Error::input_required(first));
+                return Err(self.park(asks));
             }
         }
+    }
+
+    /// Leaves the task to a later run. Returns the error with which its handler ends.
+    fn park(&self, asks: &[&PendingAsk]) -> Error {
+        self.parked.store(true, Ordering::Release);
+        let first = asks.first().map_or("", |ask| &ask.key);
+        Error::input_required(first)
     }
 
     /// Puts the input requests without a response into the record. Returns the keys that clients see.
@@ -140,7 +153,7 @@ impl RunningTask {
     ) -> Result<Vec<String>, Error> {
         let limit = self.runtime.config.max_input_requests;
         let mut keys = Vec::new();
-        self.change(|stored, record| {
+        self.change_with_retries(|stored, record| {
             let mut journal = self.runtime.journal(stored)?;
             let mut open = open_requests(record)?;
             keys.clear();
@@ -181,7 +194,7 @@ impl RunningTask {
         keys: &[String],
     ) -> Result<Option<InputResponses>, Error> {
         let mut found = None;
-        self.change(|stored, record| {
+        self.change_with_retries(|stored, record| {
             let journal = self.runtime.journal(stored)?;
             let responses: Option<InputResponses> = asks
                 .iter()
@@ -232,6 +245,24 @@ impl RunningTask {
                 Some(_) => Ok(()),
                 None => Err(ErrorObject::internal("the task has ended").into()),
             };
+        }
+    }
+
+    /// Changes the record. While the store is unavailable, tries again for ten minutes: a handler that got the error would
+    /// end, although its task can continue.
+    pub(crate) async fn change_with_retries(
+        &self,
+        mut change: impl FnMut(&StoredTask, &mut TaskRecord) -> Result<RecordChange, ErrorObject>,
+    ) -> Result<(), Error> {
+        let mut retries = StoreRetries::new();
+        loop {
+            let error = match self.change(&mut change).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            if !retries.wait_after(error.rpc()).await {
+                return Err(error);
+            }
         }
     }
 
@@ -353,7 +384,7 @@ impl TaskScope for TaskOfHandler {
     }
 
     fn save_journal<'a>(&'a self, context: &'a RequestContext) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.0.change(move |stored, record| {
+        Box::pin(self.0.change_with_retries(move |stored, record| {
             let runtime = &self.0.runtime;
             let mut journal = runtime.journal(stored)?;
             context

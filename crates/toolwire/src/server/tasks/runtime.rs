@@ -23,6 +23,7 @@ use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::{RecordPart, RecordSeal, TaskCall, TaskJournal};
 use crate::server::tasks::registrations::{RunPermit, RunningTasks};
+use crate::server::tasks::store_retries::StoreRetries;
 use crate::server::tasks::waiting::WaitingHandlers;
 use crate::server::tasks::wire::{core_task, end_of_life};
 use crate::server::tool::ToolEntry;
@@ -198,6 +199,24 @@ impl TaskRuntime {
         }
         let loaded = self.config.store.load(id, principal).await;
         loaded.map_err(|error| store_failed(&error))
+    }
+
+    /// Returns a task of the principal. While the store is unavailable, tries again for ten minutes.
+    pub(crate) async fn load_with_retries(
+        &self,
+        id: &str,
+        principal: &Principal,
+    ) -> Result<Option<StoredTask>, ErrorObject> {
+        let mut retries = StoreRetries::new();
+        loop {
+            let error = match self.load(id, principal).await {
+                Ok(stored) => return Ok(stored),
+                Err(error) => error,
+            };
+            if !retries.wait_after(Some(&error)).await {
+                return Err(error);
+            }
+        }
     }
 
     /// Changes a record. The change is made again if others changed the record meanwhile. Returns the new state, or
