@@ -334,7 +334,7 @@ impl RedisSessionStore {
         principal: &Principal,
         revision: u64,
         record: &SessionRecord,
-        publication: Option<&Publication<'_>>,
+        publication: Option<&Publication>,
     ) -> Result<Option<u64>, StoreError> {
         let next = revision + 1;
         let key = self.keys.session(id, &keys::owner(principal));

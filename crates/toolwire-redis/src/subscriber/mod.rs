@@ -20,7 +20,7 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{PushInfo, PushKind, RedisResult, Value, cmd};
 use tokio::sync::oneshot::error::TryRecvError;
-use tokio::sync::{Mutex as AsyncMutex, MutexGuard, Notify, broadcast, watch};
+use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard, broadcast, watch};
 use tokio::time::timeout;
 use toolwire::store::{BusMessage, StoreError};
 
@@ -37,7 +37,7 @@ use received::{Envelope, ReceivedMessages};
 use stay_connected::stay_connected;
 pub(crate) use waiters::Waiter;
 use waiters::Waiters;
-use waiting_messages::WaitingMessages;
+use waiting_messages::{Batch, WaitingMessages};
 use wake_ups::MailboxWakeUps;
 pub(crate) use wake_ups::{WAITING_WAKE_UPS, WakeUp, WakeUpMessage, WakeUps};
 
@@ -65,7 +65,7 @@ struct SharedSubscriber {
     /// The id of this node in its messages.
     node: String,
     /// The number of the last published message. Locked while a message is sent, so that messages arrive in order.
-    published: AsyncMutex<u64>,
+    published: Arc<AsyncMutex<u64>>,
     /// The messages that wait until the last publication has ended.
     waiting: WaitingMessages,
     /// The number of messages that were published.
@@ -95,7 +95,7 @@ impl Subscriber {
                 wake_channel: keys.wake_channel(),
                 sealing: options.sealing.clone(),
                 node_channel: keys.node_channel(&node),
-                published: AsyncMutex::new(0),
+                published: Arc::default(),
                 waiting: WaitingMessages::default(),
                 sent: AtomicU64::new(0),
                 received: Mutex::new(ReceivedMessages::new(&node)),
@@ -111,11 +111,14 @@ impl Subscriber {
     }
 
     /// Publishes messages to all nodes, together with those of other callers that wait.
+    ///
+    /// # Cancellation
+    /// Messages of a dropped caller may be published. The other callers get their outcome nevertheless.
     pub(crate) async fn publish(&self, messages: &[BusMessage]) -> Result<(), StoreError> {
-        let shared = &*self.shared;
+        let shared = &self.shared;
         let mut outcome = shared.waiting.add(messages);
         loop {
-            let published = shared.published.lock().await;
+            let published = Arc::clone(&shared.published).lock_owned().await;
             match outcome.try_recv() {
                 Ok(outcome) => return outcome,
                 Err(TryRecvError::Closed) => {
@@ -124,25 +127,19 @@ impl Subscriber {
                 Err(TryRecvError::Empty) => {}
             }
             let batch = shared.waiting.take();
-            // The callers get their outcome before the number is unlocked, so none of them waits without messages.
-            match shared.envelope(*published + 1, &batch.messages) {
-                Ok(envelope) => {
-                    let publication = shared.publication(published, envelope, &batch.messages);
-                    let sent = shared.send(&publication).await;
-                    batch.end(&sent);
-                    publication.end_with(&sent);
-                }
-                Err(error) => batch.end(&Err(error)),
-            }
+            // It has the messages of other callers, so it does not end with this one.
+            tokio::spawn(Arc::clone(shared).publish_batch(published, batch));
         }
     }
 
     /// Starts to publish messages to all nodes. The caller sends them as a part of a script. Returns `None` if another
     /// publication is being sent.
-    pub(crate) fn try_begin_publication(&self, messages: &[BusMessage]) -> Option<Publication<'_>> {
-        let published = self.shared.published.try_lock().ok()?;
-        let envelope = self.shared.envelope(*published + 1, messages).ok()?;
-        Some(self.shared.publication(published, envelope, messages))
+    pub(crate) fn try_begin_publication(&self, messages: &[BusMessage]) -> Option<Publication> {
+        let shared = &self.shared;
+        let published = Arc::clone(&shared.published).try_lock_owned().ok()?;
+        let envelope = shared.envelope(*published + 1, messages).ok()?;
+        let publication = Publication::begin(shared, published, envelope, messages.len());
+        Some(publication)
     }
 
     /// Returns `true` if `other` uses the same connection, and messages of scripts arrive in the order in which they are sent.
@@ -270,24 +267,22 @@ impl SharedSubscriber {
         }
     }
 
-    /// Uses the next number, which is in the envelope of these messages.
-    fn publication<'a>(
-        &'a self,
-        published: MutexGuard<'a, u64>,
-        envelope: Vec<u8>,
-        messages: &[BusMessage],
-    ) -> Publication<'a> {
-        let count = u64::try_from(messages.len()).unwrap_or(u64::MAX);
-        let sent = (&self.sent, count);
-        Publication::begin(published, &self.bus_channel, envelope, sent)
-    }
-
-    async fn send(&self, publication: &Publication<'_>) -> Result<(), StoreError> {
+    /// Publishes the messages of several callers.
+    async fn publish_batch(self: Arc<Self>, published: OwnedMutexGuard<u64>, batch: Batch) {
+        let envelope = match self.envelope(*published + 1, &batch.messages) {
+            Ok(envelope) => envelope,
+            Err(error) => return batch.end(&Err(error)),
+        };
+        let count = batch.messages.len();
+        let publication = Publication::begin(&self, published, envelope, count);
         let mut publish = cmd("PUBLISH");
         publish
             .arg(publication.channel())
             .arg(publication.envelope());
-        self.connection.send(&publish, Repeat::Harmful).await
+        let sent = self.connection.send(&publish, Repeat::Harmful).await;
+        // The callers get their outcome before the number is unlocked, so none of them waits without messages.
+        batch.end(&sent);
+        publication.end_with(&sent);
     }
 
     /// Publishes the number of the last message.

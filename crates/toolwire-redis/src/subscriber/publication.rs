@@ -1,43 +1,46 @@
 //! One publication of messages.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use tokio::sync::MutexGuard;
+use tokio::sync::OwnedMutexGuard;
 use toolwire::store::StoreError;
+
+use crate::subscriber::SharedSubscriber;
 
 /// Messages with the next number of this node, which their owner sends.
 ///
 /// It locks the numbers, so that messages arrive in order. Its number counts as used until [`end`](Self::end), because a
 /// publication that is dropped may have been sent.
-pub(crate) struct Publication<'a> {
+pub(crate) struct Publication {
+    shared: Arc<SharedSubscriber>,
     /// The number of the last publication.
-    published: MutexGuard<'a, u64>,
-    channel: &'a str,
+    published: OwnedMutexGuard<u64>,
     envelope: Vec<u8>,
-    /// The counter of sent messages, and the number of these messages.
-    sent: (&'a AtomicU64, u64),
+    /// The number of these messages.
+    messages: usize,
 }
 
-impl<'a> Publication<'a> {
+impl Publication {
     /// Uses the next number, which is in `envelope`.
     pub(super) fn begin(
-        mut published: MutexGuard<'a, u64>,
-        channel: &'a str,
+        shared: &Arc<SharedSubscriber>,
+        mut published: OwnedMutexGuard<u64>,
         envelope: Vec<u8>,
-        sent: (&'a AtomicU64, u64),
+        messages: usize,
     ) -> Self {
         *published += 1;
         Self {
+            shared: Arc::clone(shared),
             published,
-            channel,
             envelope,
-            sent,
+            messages,
         }
     }
 
     /// Returns the channel.
     pub(crate) fn channel(&self) -> &str {
-        self.channel
+        &self.shared.bus_channel
     }
 
     /// Returns the messages as nodes receive them.
@@ -59,8 +62,8 @@ impl<'a> Publication<'a> {
     /// Ends the publication. A number whose messages were not sent is used again, so that other nodes do not miss it.
     pub(crate) fn end(mut self, is_sent: bool) {
         if is_sent {
-            let (counter, messages) = self.sent;
-            counter.fetch_add(messages, Ordering::Relaxed);
+            let messages = u64::try_from(self.messages).unwrap_or(u64::MAX);
+            self.shared.sent.fetch_add(messages, Ordering::Relaxed);
         } else {
             *self.published -= 1;
         }

@@ -1,12 +1,18 @@
 //! The bus between nodes.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
-use toolwire::Change;
-use toolwire::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, contract};
+use toolwire::store::{
+    Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionRecord, SessionStore as _,
+    contract,
+};
+use toolwire::types::ProtocolVersion;
+use toolwire::{Change, Principal};
 use toolwire_redis::{Redis, RedisOptions};
 use toolwire_tests::relay::{Link, Relay};
 
@@ -143,6 +149,35 @@ async fn publications_of_one_node_share_round_trips() {
         let expected = BusDelivery::Message(message(number));
         assert!(received.contains(&expected), "{number}: {received:?}");
     }
+}
+
+#[tokio::test]
+async fn dropped_caller_does_not_interrupt_the_publication_of_others() {
+    let engine = Engine::start();
+    let mut subscription = engine.connect().await.bus().subscribe().await.unwrap();
+    let node = engine.connect().await;
+    let (bus, sessions, owner) = (node.bus(), node.sessions(), Principal::anonymous());
+    let record = SessionRecord::new(ProtocolVersion::V2025_11_25, Default::default(), None);
+    let earlier = sessions.replace_and_publish("absent", &owner, 1, &record, &bus, "node");
+    let earlier = earlier.expect("the bus of the engine");
+    let messages = [1, 2].map(message);
+    let [mut dropped, mut other] = [0, 1].map(|caller| bus.publish_all(&messages[caller..=caller]));
+    // Both wait until the earlier publication has ended.
+    assert!(begin(&mut dropped).is_pending() && begin(&mut other).is_pending());
+    assert!(matches!(earlier.await, Ok(None)));
+    // This caller sends the messages of both.
+    assert!(begin(&mut dropped).is_pending());
+    drop(dropped);
+    other.await.unwrap();
+    for expected in messages {
+        let delivery = next(&mut *subscription).await;
+        assert_eq!(delivery, BusDelivery::Message(expected));
+    }
+}
+
+/// Polls a publication once.
+fn begin<F: Future + Unpin>(publication: &mut F) -> Poll<F::Output> {
+    Pin::new(publication).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 #[tokio::test]
