@@ -23,6 +23,7 @@ use crate::client::Client;
 use crate::client::call::Call;
 use crate::client::listen_queue::{ListenEvent, ListenQueue};
 use crate::client::middleware::{ClientNext, ClientRequest, SendOnce, StreamOpening};
+use crate::client::resource_listener::ResourceListener;
 use crate::client::session::ActiveConnection;
 use crate::client::transport::OutgoingRequest;
 use crate::error::Error;
@@ -321,16 +322,11 @@ impl SubscriptionTask {
         let session = client.session();
         let mut renewals = session.incoming.renewals();
         let (_guard, incoming) = session.incoming.listen(None, Some(filter));
-        let mut unsubscribe = Unsubscribe {
-            client: client.clone(),
-            uris: Vec::new(),
-        };
+        let mut resources = ResourceListener::new(client.clone());
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
         session.transport.server_stream_ready().await;
         for uri in &uris {
-            if unsubscribe.is_first(uri)
-                && let Err(error) = client.subscribe_resource(uri).await
-            {
+            if let Err(error) = resources.subscribe(uri).await {
                 return self.fail(fail, error);
             }
         }
@@ -352,10 +348,8 @@ impl SubscriptionTask {
                         return;
                     }
                     session.transport.server_stream_ready().await;
-                    for uri in &uris {
-                        if let Err(error) = client.subscribe_resource(uri).await {
-                            return self.fail(fail, error);
-                        }
+                    if let Err(error) = resources.subscribe_again().await {
+                        return self.fail(fail, error);
                     }
                     self.push_all_changes();
                 }
@@ -384,52 +378,4 @@ impl SubscriptionTask {
 struct StreamSummary {
     acknowledged: bool,
     changes: bool,
-}
-
-/// Ends the subscriptions of resources that have no listener any more, when it is dropped.
-struct Unsubscribe {
-    client: Client,
-    uris: Vec<String>,
-}
-
-impl Unsubscribe {
-    /// Counts one more listener of a resource. Returns `true` if it is the first and has to subscribe.
-    fn is_first(&mut self, uri: &str) -> bool {
-        self.uris.push(uri.to_owned());
-        let mut subscribers = self.client.subscribers();
-        let count = subscribers.entry(uri.to_owned()).or_default();
-        *count += 1;
-        *count == 1
-    }
-}
-
-impl Drop for Unsubscribe {
-    fn drop(&mut self) {
-        let mut uris = std::mem::take(&mut self.uris);
-        {
-            let mut subscribers = self.client.subscribers();
-            uris.retain(|uri| match subscribers.get_mut(uri) {
-                Some(count) if *count > 1 => {
-                    *count -= 1;
-                    false
-                }
-                _ => subscribers.remove(uri).is_some(),
-            });
-        }
-        if uris.is_empty() || self.client.session().transport.is_closed() {
-            return;
-        }
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        let client = self.client.clone();
-        runtime.spawn(async move {
-            for uri in uris {
-                if let Err(error) = client.unsubscribe_resource(uri).await {
-                    tracing::debug!(%error, "a resource could not be unsubscribed");
-                    return;
-                }
-            }
-        });
-    }
 }

@@ -34,6 +34,7 @@ mod progress;
 pub(crate) mod relay;
 #[cfg(feature = "relay")]
 pub(crate) mod relay_messages;
+mod resource_listener;
 mod run;
 pub(crate) mod send;
 mod session;
@@ -58,10 +59,9 @@ mod views;
 mod webhooks;
 pub(crate) mod wire_listeners;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
 use toolwire_proto::negotiate::DetectedEra;
@@ -72,6 +72,7 @@ use crate::client::config::ClientConfig;
 use crate::client::connect::Connecting;
 use crate::client::handlers::ClientHandlers;
 use crate::client::pending_sends::PendingSends;
+use crate::client::resource_listener::SubscribedResources;
 use crate::client::session::ActiveConnection;
 use crate::client::tools::KnownTools;
 use crate::client::transport::Connect;
@@ -140,8 +141,8 @@ pub(crate) struct ClientInner {
     task_cancellations: PendingSends,
     #[cfg(feature = "schema-validation")]
     output_checks: output_schema::OutputChecks,
-    /// The number of listeners per resource, in revisions that subscribe to single resources.
-    subscribers: Mutex<HashMap<String, usize>>,
+    /// The resources with listeners, in revisions that subscribe to single resources.
+    subscribed_resources: SubscribedResources,
 }
 
 impl Client {
@@ -190,7 +191,7 @@ impl Client {
                 task_cancellations: PendingSends::default(),
                 #[cfg(feature = "schema-validation")]
                 output_checks,
-                subscribers: Mutex::default(),
+                subscribed_resources: SubscribedResources::default(),
             }),
         })
     }
@@ -254,8 +255,8 @@ impl Client {
         Arc::clone(&lock(&self.shared.session))
     }
 
-    fn subscribers(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        lock(&self.shared.subscribers)
+    fn subscribed_resources(&self) -> &SubscribedResources {
+        &self.shared.subscribed_resources
     }
 
     fn log_level(&self) -> Option<LoggingLevel> {

@@ -17,7 +17,7 @@ mod connection;
 mod connection_info;
 mod deprecation;
 pub(crate) mod encoding;
-#[cfg(any(feature = "relay", all(feature = "events", feature = "http-client")))]
+#[cfg(feature = "client")]
 mod key_locks;
 mod name_hashing;
 #[cfg(feature = "http-server")]
@@ -64,7 +64,7 @@ pub(crate) use deprecation::warn_if_deprecated;
 pub(crate) use encoding::{EncodedResult, Outcome};
 #[cfg(all(feature = "events", feature = "http-client"))]
 pub(crate) use key_locks::KeyGuard;
-#[cfg(any(feature = "relay", all(feature = "events", feature = "http-client")))]
+#[cfg(feature = "client")]
 pub(crate) use key_locks::KeyLocks;
 pub(crate) use name_hashing::BuildNameHasher;
 pub(crate) use notification_queue::{NotificationQueue, QueueFull};

@@ -336,6 +336,59 @@ async fn legacy_resource_is_unsubscribed_with_its_last_subscription() {
     server.expect("resources/unsubscribe").await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn legacy_resource_is_subscribed_again_if_the_first_request_fails() {
+    let filter = SubscriptionFilter::new().with_resource("test://a");
+    for is_dropped in [false, true] {
+        let (client, mut server) = legacy().await;
+        let first = listen(&client, filter.clone());
+        let failing = server.expect("resources/subscribe").await;
+        let second = listen(&client, filter.clone());
+        server.expect_silence().await;
+        assert!(!second.is_finished(), "not subscribed yet");
+        if is_dropped {
+            first.abort();
+            assert!(first.await.is_err(), "the caller was dropped");
+            server.expect_notification("notifications/cancelled").await;
+        } else {
+            server
+                .respond_error(&failing, -32602, "not now", Value::Null)
+                .await;
+            first.await.expect("no panic").expect_err("a rejection");
+        }
+        let subscribe = server.expect("resources/subscribe").await;
+        server.respond(&subscribe, json!({})).await;
+        let mut second = second.await.expect("no panic").expect("subscribed");
+        let params = json!({"uri": "test://a"});
+        server
+            .notify("notifications/resources/updated", params)
+            .await;
+        assert_eq!(changed(&mut second).await, Some(updated("test://a")));
+        drop(second);
+        server.expect("resources/unsubscribe").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn legacy_resource_is_subscribed_after_it_was_unsubscribed() {
+    let (client, mut server) = legacy().await;
+    let filter = SubscriptionFilter::new().with_resource("test://a");
+    let first = listen(&client, filter.clone());
+    let subscribe = server.expect("resources/subscribe").await;
+    server.respond(&subscribe, json!({})).await;
+    drop(first.await.expect("no panic").expect("subscribed"));
+    let unsubscribe = server.expect("resources/unsubscribe").await;
+    // Over HTTP, a request that is sent now could arrive first.
+    let second = listen(&client, filter);
+    server.expect_silence().await;
+    server.respond(&unsubscribe, json!({})).await;
+    let subscribe = server.expect("resources/subscribe").await;
+    server.respond(&subscribe, json!({})).await;
+    let second = second.await.expect("no panic").expect("subscribed");
+    drop(second);
+    server.expect("resources/unsubscribe").await;
+}
+
 #[tokio::test]
 async fn changes_of_a_server_reach_the_subscription_in_both_eras() {
     for version in [MODERN, LEGACY] {

@@ -151,6 +151,11 @@ impl IncomingMessages {
         self.renewals.subscribe()
     }
 
+    /// Returns the number of sessions that replaced a lost one.
+    pub(crate) fn renewed_sessions(&self) -> u64 {
+        *self.renewals.borrow()
+    }
+
     /// Handles a notification. `origin` is the request on whose stream it arrived.
     pub(crate) fn on_notification(
         &self,
