@@ -20,6 +20,9 @@ use crate::private_file;
 /// The maximum size of the logins in a file in bytes. Beyond it, the file stays as it is, and the log has an error.
 const MAX_VAULT_BYTES: usize = 64 * 1024 * 1024;
 
+/// The time until a file that could not be written is written again, if no login changes before.
+const RETRY_PAUSE: Duration = Duration::from_secs(60);
+
 const PURPOSE: &str = "logins";
 
 /// A file with logins.
@@ -121,7 +124,8 @@ fn read(path: &Path) -> io::Result<Option<String>> {
 }
 
 impl UserLogins {
-    /// Writes the file after each change, until the gateway is dropped.
+    /// Writes the file after each change, until the gateway is dropped. A failed write is repeated, because the file may have
+    /// tokens that are not valid any more.
     pub(super) async fn write_changes(logins: Weak<Self>, vault: Arc<Vault>) {
         let Some(changed) = logins
             .upgrade()
@@ -129,12 +133,18 @@ impl UserLogins {
         else {
             return;
         };
+        let mut is_written = true;
         loop {
-            changed.notified().await;
+            if is_written {
+                changed.notified().await;
+            } else {
+                // After the pause, the same logins are written again.
+                let _ = tokio::time::timeout(RETRY_PAUSE, changed.notified()).await;
+            }
             let Some(logins) = logins.upgrade() else {
                 return;
             };
-            logins.save(&vault).await;
+            is_written = logins.save(&vault).await;
         }
     }
 
@@ -145,7 +155,8 @@ impl UserLogins {
         }
     }
 
-    async fn save(self: &Arc<Self>, vault: &Arc<Vault>) {
+    /// Writes the file. Returns `false` if it could not be written.
+    async fn save(self: &Arc<Self>, vault: &Arc<Vault>) -> bool {
         // One write at a time, with the newest logins. A write whose caller is dropped goes on, and so does its lock.
         let writing = Arc::clone(&self.writing).lock_owned().await;
         let (logins, vault) = (Arc::clone(self), Arc::clone(vault));
@@ -155,9 +166,10 @@ impl UserLogins {
         });
         let written = written.await;
         let written = written.unwrap_or_else(|error| Err(error.to_string()));
-        if let Err(error) = written {
+        if let Err(error) = &written {
             tracing::error!(%error, "the file of [logins] could not be written");
         }
+        written.is_ok()
     }
 }
 
@@ -239,6 +251,25 @@ mod tests {
         drop(logins);
         let ended = tokio::time::timeout(Duration::from_secs(60), writing).await;
         ended.expect("it does not wait any more").unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failed_write_is_repeated_without_another_change() {
+        let scratch = Scratch::new("vault-repeated");
+        let logins = Arc::new(UserLogins::new().unwrap());
+        let vault = Vault::open(&config(&scratch, "a"), &logins.stored).unwrap();
+        // A directory cannot be replaced by a file.
+        std::fs::create_dir(scratch.path("logins")).unwrap();
+        let writing = UserLogins::write_changes(Arc::downgrade(&logins), Arc::new(vault));
+        tokio::spawn(writing);
+        logins.stored.insert(key("ann"), tokens("a")).unwrap();
+        // The paused time passes when the first attempt has ended.
+        tokio::time::sleep(RETRY_PAUSE / 2).await;
+        std::fs::remove_dir(scratch.path("logins")).unwrap();
+        tokio::time::sleep(RETRY_PAUSE).await;
+        let read = StoredLogins::default();
+        Vault::open(&config(&scratch, "a"), &read).unwrap();
+        assert!(read.contains(&key("ann")));
     }
 
     #[test]
