@@ -48,6 +48,7 @@ mod opened_page;
 mod output_arguments;
 mod own_program;
 mod page_server;
+mod private_file;
 mod proxy_arguments;
 mod publish_arguments;
 mod record;

@@ -5,11 +5,13 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use toolwire::RawJson;
+
+use crate::private_file;
 
 /// The name of the file, in the current directory, unless an option names another one.
 pub(crate) const DEFAULT_FILE: &str = "toolwire-calls.json";
@@ -129,7 +131,7 @@ impl SavedCalls {
         self.calls.len() < before
     }
 
-    /// Writes a new file that only the user can read, and renames it.
+    /// Replaces the file. Only the user can read it.
     pub(crate) fn write(&mut self, path: &Path) -> Result<(), SavedCallsError> {
         self.layout = LAYOUT;
         let mut bytes = serde_json::to_vec_pretty(self)
@@ -138,7 +140,7 @@ impl SavedCalls {
         if bytes.len() as u64 > MAX_BYTES {
             return Err(SavedCallsError::Full);
         }
-        write_bytes(path, &bytes).map_err(SavedCallsError::Write)
+        private_file::replace(path, &bytes, None).map_err(SavedCallsError::Write)
     }
 }
 
@@ -162,25 +164,6 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
         .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = File::options();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let new = path.with_extension(format!("{}.new", std::process::id()));
-    // A process with the same id may have left one.
-    if let Err(error) = fs::remove_file(&new)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(error);
-    }
-    let mut file = options.write(true).create_new(true).open(&new)?;
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    written
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 //! The new content is written beside the file and renamed. A link in the last part of the path is not followed. A new
 //! file is private to its owner, and an existing file keeps its permissions.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::private_file;
 use crate::server_files::shown_path;
 
 /// The largest configuration file that is read. The state of Claude Code can have several MiB.
@@ -65,13 +66,7 @@ impl ConfigFile {
             if let Some(directory) = self.path.parent() {
                 create_directory(directory)?;
             }
-            if let Some(old) = &self.text {
-                match create(&self.backup_path(), None) {
-                    Ok(mut backup) => backup.write_all(old.as_bytes())?,
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                    Err(error) => return Err(error),
-                }
-            }
+            self.back_up()?;
             self.write(text)
         });
         replaced.map_err(|error| self.cannot_write(&error))
@@ -100,23 +95,24 @@ impl ConfigFile {
         Err(io::Error::other("another program has changed it"))
     }
 
-    fn write(&self, text: &str) -> io::Result<()> {
-        let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.new", std::process::id()));
-        let new = self.path.with_file_name(name);
-        // An earlier process with the same id may have left it.
-        let _ = fs::remove_file(&new);
-        let permissions = fs::metadata(&self.path).ok().map(|file| file.permissions());
-        let written = create(&new, permissions)
-            .and_then(|mut file| {
-                file.write_all(text.as_bytes())?;
-                file.sync_all()
-            })
-            .and_then(|()| fs::rename(&new, &self.path));
-        if written.is_err() {
-            let _ = fs::remove_file(&new);
+    /// Writes the backup, unless there is one. It has the complete text, or does not exist.
+    fn back_up(&self) -> io::Result<()> {
+        let Some(text) = &self.text else {
+            return Ok(());
+        };
+        let backup = self.backup_path();
+        match fs::symlink_metadata(&backup) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                private_file::replace(&backup, text.as_bytes(), None)
+            }
+            Err(error) => Err(error),
         }
-        written
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        let permissions = fs::metadata(&self.path).ok().map(|file| file.permissions());
+        private_file::replace(&self.path, text.as_bytes(), permissions)
     }
 
     fn cannot_write(&self, error: &io::Error) -> Failure {
@@ -150,19 +146,6 @@ fn read_text(path: &Path) -> io::Result<Option<String>> {
         )));
     }
     Ok(Some(text))
-}
-
-/// Creates a file, with access for its owner only unless other permissions are given.
-fn create(path: &Path, permissions: Option<fs::Permissions>) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
-    }
-    Ok(file)
 }
 
 fn create_directory(path: &Path) -> io::Result<()> {
@@ -230,6 +213,25 @@ mod tests {
         file.restore("one").expect("the file is writable");
         assert_eq!(read(&path).text(), "one");
         assert_eq!(scratch.names(), ["mcp.json"]);
+    }
+
+    #[test]
+    fn backup_that_cannot_be_completed_does_not_exist() {
+        let scratch = Scratch::new("config-file-incomplete");
+        let path = scratch.0.join("mcp.json");
+        fs::write(&path, "one").expect("the directory is writable");
+        let file = read(&path);
+        let mut new = file.backup_path().into_os_string();
+        new.push(format!(".{}.new", std::process::id()));
+        // The new content of the backup cannot be written.
+        fs::create_dir(&new).expect("the directory is writable");
+        assert!(!text_of(file.replace("two")).is_empty());
+        assert!(!file.backup_path().exists());
+        assert_eq!(read(&path).text(), "one");
+        fs::remove_dir(&new).expect("the directory is writable");
+        file.replace("two").expect("the file is writable");
+        let backup = file.backup().expect("it is readable");
+        assert_eq!(backup.as_deref(), Some("one"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod record;
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 use toolwire::{DetectedEra, LegacyTransport, ProtocolVersion, VersionFeatures};
 
 use crate::legacy_servers::record::LegacyRecord;
+use crate::private_file;
 use crate::target::ChildProcess;
 
 /// The name of the file.
@@ -124,31 +125,16 @@ fn read_bytes(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok((bytes.len() as u64 <= MAX_BYTES).then_some(bytes))
 }
 
-/// Writes a new file and renames it, so that other processes read one of the two completely.
+/// Replaces the file.
 fn write(path: &Path, record: &LegacyRecord) -> io::Result<()> {
     let bytes = serde_json::to_vec(record)?;
     let mut directories = DirBuilder::new();
-    let mut options = File::options();
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-
-        directories.mode(0o700);
-        options.mode(0o600);
-    }
+    std::os::unix::fs::DirBuilderExt::mode(&mut directories, 0o700);
     if let Some(directory) = path.parent() {
         directories.recursive(true).create(directory)?;
     }
-    let new = path.with_extension(format!("{}.new", std::process::id()));
-    let file = options.write(true).create_new(true).open(&new);
-    let written = file
-        .and_then(|mut file| file.write_all(&bytes))
-        .and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // An earlier process with the same id may have left it.
-        let _ = fs::remove_file(&new);
-    }
-    written
+    private_file::replace(path, &bytes, None)
 }
 
 #[cfg(test)]
