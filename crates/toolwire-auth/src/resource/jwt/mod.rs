@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolwire::BoxFuture;
 
-use crate::documents::{AccessTokenClaims, JwkSet, Secret};
+use crate::documents::{AccessTokenClaims, Jwk, JwkSet, Secret};
 use crate::fetch::DocumentFetcher;
 use crate::jws::Jws;
 use crate::resource::keys::{IssuerKeys, KeySource};
@@ -13,9 +13,9 @@ use crate::rules::endpoints::{self, InvalidUrl};
 
 /// A verifier for signed tokens that uses the keys of their issuers.
 ///
-/// The keys are fetched for the first token and cached for 1 h. They are fetched again if a token names an unknown key,
-/// at most twice a minute. If a fetch fails, the cached keys are used for another hour. At most 64 keys of an issuer
-/// are used, and 8 are tried with a token that names no key.
+/// The keys are fetched for the first token and cached for 1 h. They are fetched again if a token names an unknown key, or if
+/// the cached keys do not verify its signature, at most twice a minute. If a fetch fails, the cached keys are used for another
+/// hour. At most 64 keys of an issuer are used, and 8 are tried with a token that names no key.
 #[derive(Debug)]
 pub struct JwtVerifier {
     issuers: Vec<Issuer>,
@@ -97,9 +97,12 @@ impl JwtVerifier {
         let kid = jws.header.kid.as_deref();
         let keys = issuer.keys.candidates(kid, algorithm).await;
         let keys = keys.map_err(|error| TokenError::Unavailable(Box::new(error)))?;
-        keys.iter()
-            .find_map(|key| jws.verify(algorithm, key))
-            .ok_or_else(|| invalid("the token is not signed with a key of its issuer"))
+        let verify = |keys: &[Jwk]| keys.iter().find_map(|key| jws.verify(algorithm, key));
+        let mut claims = verify(&keys);
+        if claims.is_none() {
+            claims = verify(&issuer.keys.new_candidates(kid, algorithm, &keys).await);
+        }
+        claims.ok_or_else(|| invalid("the token is not signed with a key of its issuer"))
     }
 }
 

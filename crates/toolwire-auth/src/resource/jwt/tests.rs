@@ -1,11 +1,16 @@
+use std::sync::Mutex;
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
+use tokio::time::advance;
 
 use super::super::config::tests::{ISSUER, purpose};
 use super::*;
 use crate::jws::test_keys::TestKey;
 use crate::rules::signing_algorithm::SigningAlgorithm;
+use crate::test_http::CannedHttp;
 
 fn claims() -> Value {
     json!({"iss": ISSUER, "sub": "ann", "aud": "https://mcp.example.com/mcp", "exp": 4_000_000_000_u64})
@@ -121,6 +126,45 @@ async fn access_token_type_can_be_required() {
             expected,
             "{typ}"
         );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn replaced_key_needs_no_new_id() {
+    let keys = [0, 1].map(|_| TestKey::new(SigningAlgorithm::Es256));
+    let served = Arc::new(Mutex::new(keys[0].public()));
+    for kid in [None, Some("one")] {
+        let served_kid = kid.unwrap_or("any");
+        *served.lock().unwrap() = keys[0].public().with_kid(served_kid);
+        let key = Arc::clone(&served);
+        let http = CannedHttp::new(move |_| {
+            let key = serde_json::to_value(&*key.lock().unwrap()).unwrap();
+            (200, json!({ "keys": [key] }).to_string())
+        });
+        let fetcher = DocumentFetcher::with_http_client(http.clone());
+        let verifier = JwtVerifier::new(Vec::<String>::new(), &fetcher);
+        let verifier = verifier
+            .with_keys_at(ISSUER, "https://auth.example.com/keys", &fetcher)
+            .unwrap();
+        let mut header = json!({"alg": "ES256"});
+        if let Some(kid) = kid {
+            header["kid"] = kid.into();
+        }
+        let check = async |signing: usize, expected: bool, fetches: usize| {
+            let token = keys[signing].token(&header, &claims());
+            let is_accepted = is_accepted(&verifier, token, &purpose()).await;
+            assert_eq!((is_accepted, http.count()), (expected, fetches), "{header}");
+        };
+        check(0, true, 1).await;
+        *served.lock().unwrap() = keys[1].public().with_kid(served_kid);
+        check(1, false, 1).await;
+        advance(Duration::from_secs(30)).await;
+        check(1, true, 2).await;
+        // The old key is not valid any more. Its tokens cause at most one fetch per 30 s.
+        check(0, false, 2).await;
+        advance(Duration::from_secs(30)).await;
+        check(0, false, 3).await;
+        check(0, false, 3).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Fetches and caches the keys of an issuer.
 //!
-//! A token that names an unknown key causes a new fetch, because issuers rotate keys. One fetch serves all waiting
-//! requests. Tokens with invented keys cause at most one fetch per 30 s.
+//! A token that names an unknown key, or that the known keys do not verify, causes a new fetch, because issuers rotate keys.
+//! One fetch serves all waiting requests. Tokens with invented keys and signatures cause at most one fetch per 30 s.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -93,19 +93,48 @@ impl IssuerKeys {
                 return Ok(matching);
             }
         }
-        // Concurrent requests wait for the running fetch.
-        let guard = Arc::clone(&self.fetch_lock).lock_owned().await;
-        let error = match self.start_fetch(guard) {
-            Some(task) => match task.await {
-                Ok(result) => result.err(),
-                Err(_) => Some(self.fetch_error("fetching its keys was interrupted")),
-            },
-            None => None,
-        };
+        let fetched = self.fetch_unless_recent().await;
         match self.cached_keys() {
             // If the issuer's keys are known, an unknown key is not an error.
             Some((keys, _)) => Ok(matching_keys(&keys, kid, algorithm)),
-            None => Err(error.unwrap_or_else(|| self.fetch_error("its keys could not be fetched"))),
+            None => Err(fetched
+                .err()
+                .unwrap_or_else(|| self.fetch_error("its keys could not be fetched"))),
+        }
+    }
+
+    /// Fetches the keys again, because the candidates did not verify a signature. Returns those that are new.
+    ///
+    /// An issuer may replace a key by another one with the same id, or use no ids.
+    pub(super) async fn new_candidates(
+        self: &Arc<Self>,
+        kid: Option<&str>,
+        algorithm: SigningAlgorithm,
+        tried: &[Jwk],
+    ) -> Vec<Jwk> {
+        // Without a known candidate, the keys were fetched just now.
+        if tried.is_empty() || matches!(self.source, KeySource::Fixed(_)) {
+            return Vec::new();
+        }
+        // The known keys are the best ones if the fetch fails, and the error is logged.
+        let _ = self.fetch_unless_recent().await;
+        let mut keys = match self.cached_keys() {
+            Some((keys, _)) => matching_keys(&keys, kid, algorithm),
+            None => Vec::new(),
+        };
+        keys.retain(|key| !tried.contains(key));
+        keys
+    }
+
+    /// Fetches the keys, unless that was tried recently. Concurrent requests wait for the running fetch.
+    async fn fetch_unless_recent(self: &Arc<Self>) -> Result<(), FetchError> {
+        let guard = Arc::clone(&self.fetch_lock).lock_owned().await;
+        match self.start_fetch(guard) {
+            Some(task) => match task.await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(self.fetch_error("fetching its keys was interrupted")),
+            },
+            None => Ok(()),
         }
     }
 
