@@ -15,8 +15,8 @@ use crate::rules::token_request::ClientAuthentication;
 /// A verifier that asks an authorization server about each token.
 ///
 /// The response has to name the audience (`aud`), or the token is rejected. The issuer is optional; the default is the
-/// first issuer of the configuration. The expiry is optional, too. Up to 10 000 responses are cached by the digests of
-/// their tokens.
+/// first issuer of the configuration. The expiry is optional, too. Up to 10 000 responses about valid tokens, and as many
+/// about invalid ones, are cached by the digests of their tokens. At most 100 tokens are introspected at the same time.
 #[derive(Debug)]
 pub struct Introspection {
     endpoint: String,

@@ -1,10 +1,11 @@
 //! Caches the verification results of opaque tokens.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::clock::since_epoch;
@@ -20,8 +21,12 @@ const DEFAULT_TTL: Duration = Duration::from_secs(30);
 /// and the token is verified again.
 const MAX_TTL: Duration = Duration::from_secs(60 * 60);
 
-/// The maximum number of cached results.
+/// The maximum number of cached results about valid tokens, and of those about invalid ones.
 const MAX_RESULTS: usize = 10_000;
+
+/// The maximum number of concurrent verifications. Others wait, so that a flood of invalid tokens does not become one of
+/// requests to the authorization server. GitHub permits 100.
+const MAX_VERIFICATIONS: usize = 100;
 
 type Fingerprint = [u8; 32];
 
@@ -29,13 +34,16 @@ type Fingerprint = [u8; 32];
 #[derive(Debug)]
 pub(super) struct VerificationCache {
     ttl: Duration,
-    entries: Mutex<CachedVerification>,
+    permits: Semaphore,
+    valid: Mutex<ResultTable<AccessTokenClaims>>,
+    /// They cannot evict results about valid tokens, because every client can invent tokens.
+    invalid: Mutex<ResultTable<()>>,
 }
 
-/// The cached results. `None` is the result for an invalid token.
-#[derive(Debug, Default)]
-struct CachedVerification {
-    results: HashMap<Fingerprint, (Instant, Option<AccessTokenClaims>)>,
+/// The results of one kind.
+#[derive(Debug)]
+struct ResultTable<T> {
+    results: HashMap<Fingerprint, (Instant, T)>,
     by_expiry: BTreeSet<(Instant, Fingerprint)>,
 }
 
@@ -43,7 +51,9 @@ impl Default for VerificationCache {
     fn default() -> Self {
         Self {
             ttl: DEFAULT_TTL,
-            entries: Mutex::default(),
+            permits: Semaphore::new(MAX_VERIFICATIONS),
+            valid: Mutex::default(),
+            invalid: Mutex::default(),
         }
     }
 }
@@ -62,39 +72,44 @@ impl VerificationCache {
     ) -> Result<AccessTokenClaims, TokenError> {
         let inactive = || TokenError::Invalid("the token is not active".to_owned());
         let fingerprint: Fingerprint = Sha256::digest(token.expose()).into();
-        let cached = self.entries().get(&fingerprint);
-        if let Some(cached) = cached {
+        if let Some(cached) = self.cached(&fingerprint) {
+            return cached.ok_or_else(inactive);
+        }
+        // The semaphore is never closed.
+        let _permit = self.permits.acquire().await;
+        // Another request may have verified the token meanwhile.
+        if let Some(cached) = self.cached(&fingerprint) {
             return cached.ok_or_else(inactive);
         }
         let result = verification.await;
-        let mut result = result.map_err(|error| TokenError::Unavailable(Box::new(error)))?;
-        let mut lifetime = self.ttl;
-        if let Some(claims) = &mut result {
-            let now = since_epoch();
-            let expiry = *claims.exp.get_or_insert((now + MAX_TTL).as_secs());
-            lifetime = lifetime.min(Duration::from_secs(expiry).saturating_sub(now));
-        }
-        self.entries().insert(fingerprint, result.clone(), lifetime);
-        result.ok_or_else(inactive)
+        let result = result.map_err(|error| TokenError::Unavailable(Box::new(error)))?;
+        let Some(mut claims) = result else {
+            lock(&self.invalid).insert(fingerprint, (), self.ttl);
+            return Err(inactive());
+        };
+        let now = since_epoch();
+        let expiry = *claims.exp.get_or_insert((now + MAX_TTL).as_secs());
+        let lifetime = Duration::from_secs(expiry).saturating_sub(now);
+        lock(&self.valid).insert(fingerprint, claims.clone(), lifetime.min(self.ttl));
+        Ok(claims)
     }
 
-    fn entries(&self) -> MutexGuard<'_, CachedVerification> {
-        lock(&self.entries)
+    /// Returns the cached result about a token: `None` for an invalid one.
+    fn cached(&self, fingerprint: &Fingerprint) -> Option<Option<AccessTokenClaims>> {
+        if let Some(claims) = lock(&self.valid).get(fingerprint) {
+            return Some(Some(claims));
+        }
+        lock(&self.invalid).get(fingerprint).map(|()| None)
     }
 }
 
-impl CachedVerification {
-    fn get(&self, fingerprint: &Fingerprint) -> Option<Option<AccessTokenClaims>> {
+impl<T: Clone> ResultTable<T> {
+    fn get(&self, fingerprint: &Fingerprint) -> Option<T> {
         let (expiry, result) = self.results.get(fingerprint)?;
         (*expiry > Instant::now()).then(|| result.clone())
     }
 
-    fn insert(
-        &mut self,
-        fingerprint: Fingerprint,
-        result: Option<AccessTokenClaims>,
-        lifetime: Duration,
-    ) {
+    fn insert(&mut self, fingerprint: Fingerprint, result: T, lifetime: Duration) {
         if lifetime.is_zero() {
             return;
         }
@@ -107,6 +122,15 @@ impl CachedVerification {
             && let Some((_, first_to_expire)) = self.by_expiry.pop_first()
         {
             self.results.remove(&first_to_expire);
+        }
+    }
+}
+
+impl<T> Default for ResultTable<T> {
+    fn default() -> Self {
+        Self {
+            results: HashMap::new(),
+            by_expiry: BTreeSet::new(),
         }
     }
 }
