@@ -34,9 +34,7 @@ impl Knowledge {
             Self::Unknown => Self::Unknown,
         }
     }
-}
 
-impl Knowledge {
     /// Returns whether both conditions hold.
     fn and(self, other: Self) -> Self {
         match (self, other) {
