@@ -165,11 +165,11 @@ impl UserHttpClient {
             Some(current) if self.is_gateway() => return Ok(current),
             _ if self.is_gateway() => {
                 let reader = logins.stored.reader(&upstream.name, &upstream.url);
-                reader.ok_or(NoLogin::OfNobody)?
+                reader.ok_or(NoLogin::NotLoggedIn)?
             }
             _ => upstream.key(caller),
         };
-        let login = logins.stored.get(&key).ok_or(NoLogin::OfNobody)?;
+        let login = logins.stored.get(&key).ok_or(NoLogin::NotLoggedIn)?;
         *used = Some((key.clone(), login.number));
         Ok((key, login))
     }
@@ -234,7 +234,7 @@ impl HttpClient for UserHttpClient {
                     *lost.status_mut() = StatusCode::NOT_FOUND;
                     return Ok(lost);
                 }
-                Err(NoLogin::OfNobody) => {
+                Err(NoLogin::NotLoggedIn) => {
                     let message = "no user has logged in to the upstream";
                     return Err(HttpError::new(HttpPhase::Authorize, message));
                 }
@@ -262,8 +262,8 @@ impl HttpClient for UserHttpClient {
 enum NoLogin {
     /// The session is that of a login that has ended.
     OtherSession,
-    /// The user has no login, or none has one.
-    OfNobody,
+    /// The user has not logged in. Of the gateway: no user has.
+    NotLoggedIn,
 }
 
 /// Returns `true` if a request belongs to a session of a legacy server.
@@ -379,7 +379,7 @@ mod tests {
         let (ann, key) = (user("ann"), upstream.key(&user("ann")));
         let client = client(&logins, &upstream, &ann, NoServer);
         let login = |request| client.login(&request).map(|(_, login)| login.number);
-        assert_eq!(login(request()), Err(NoLogin::OfNobody));
+        assert_eq!(login(request()), Err(NoLogin::NotLoggedIn));
         for number in 1..=2 {
             logins.stored.insert(key.clone(), Arc::default()).unwrap();
             assert_eq!(login(in_session()), Err(NoLogin::OtherSession));
