@@ -173,7 +173,6 @@ struct LogFile {
     path: PathBuf,
     limits: RotationLimits,
     file: File,
-    bytes: u64,
 }
 
 impl LogFile {
@@ -182,7 +181,6 @@ impl LogFile {
         Ok(Self {
             path: config.file.clone(),
             limits: RotationLimits::of(config),
-            bytes: file.metadata()?.len(),
             file,
         })
     }
@@ -203,18 +201,19 @@ impl LogFile {
 
     fn try_write(&mut self, line: &str) -> io::Result<()> {
         let length = line.len() as u64 + 1;
-        if self.bytes > 0 && self.bytes + length > self.limits.max_bytes {
+        // Another program may have truncated the file.
+        let mut bytes = self.file.metadata()?.len();
+        if bytes > 0 && bytes + length > self.limits.max_bytes {
             self.rotate()?;
+            bytes = self.file.metadata()?.len();
         }
         let mut text = String::with_capacity(line.len() + 1);
         text.push_str(line);
         text.push('\n');
         let written = self.file.write_all(text.as_bytes());
-        if written.is_ok() {
-            self.bytes += length;
-        } else {
+        if written.is_err() {
             // A part of a line must not stay.
-            let _ = self.file.set_len(self.bytes);
+            let _ = self.file.set_len(bytes);
         }
         written
     }
@@ -238,7 +237,6 @@ impl LogFile {
             }
         }
         self.file = open_locked(&self.path)?;
-        self.bytes = self.file.metadata()?.len();
         Ok(())
     }
 
@@ -248,10 +246,7 @@ impl LogFile {
             return;
         }
         match open_locked(&self.path) {
-            Ok(file) => {
-                self.bytes = file.metadata().map_or(0, |metadata| metadata.len());
-                self.file = file;
-            }
+            Ok(file) => self.file = file,
             Err(error) => {
                 let path = self.path.display();
                 tracing::error!(%path, %error, "the audit log cannot be opened again");
@@ -318,6 +313,21 @@ mod tests {
         assert_eq!(read(&scratch.path("a.jsonl.1")), "abcdefghijkl\n");
         assert_eq!(read(&scratch.path("a.jsonl.2")), "9\n");
         assert!(!scratch.path("a.jsonl.3").exists());
+    }
+
+    #[test]
+    fn truncated_file_is_not_full() {
+        let scratch = Scratch::new("audit");
+        let mut config = AuditConfig::new(scratch.path("a.jsonl"));
+        config.max_bytes = 10;
+        let mut file = LogFile::open(&config).unwrap();
+        file.write("12345678");
+        // A program for rotation has copied the file and truncates it.
+        let other = File::options().write(true).open(&config.file).unwrap();
+        other.set_len(0).unwrap();
+        file.write("9");
+        assert_eq!(read(&config.file), "9\n");
+        assert!(!scratch.path("a.jsonl.1").exists());
     }
 
     #[test]
