@@ -120,6 +120,10 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     let mut text = String::new();
     file.take(MAX_VAULT_BYTES as u64 + 1)
         .read_to_string(&mut text)?;
+    if text.len() > MAX_VAULT_BYTES {
+        let message = format!("it has more than {MAX_VAULT_BYTES} bytes");
+        return Err(io::Error::other(message));
+    }
     Ok(Some(text))
 }
 
@@ -237,6 +241,11 @@ mod tests {
         );
         let error = Vault::open(&config(&scratch, "x"), &read).unwrap_err();
         assert!(error.contains("64 hexadecimal digits"), "{error}");
+
+        let file = std::fs::File::create(scratch.path("logins")).unwrap();
+        file.set_len(MAX_VAULT_BYTES as u64 + 1).unwrap();
+        let error = Vault::open(&config(&scratch, "a"), &read).unwrap_err();
+        assert!(error.contains("more than 67108864 bytes"), "{error}");
     }
 
     #[tokio::test]
