@@ -3,7 +3,7 @@
 //! A token of a caller is sent to the authorization server of an upstream only, never to the upstream. Without such an
 //! upstream, no token is stored.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,14 @@ pub(crate) struct CallerTokens {
 struct StoredTokens {
     /// The number of uses, which orders the tokens.
     uses: u64,
-    by_caller: HashMap<Principal, (u64, Secret)>,
+    by_caller: HashMap<Principal, StoredToken>,
+    /// The callers by the last use of their tokens.
+    by_use: BTreeMap<u64, Principal>,
+}
+
+struct StoredToken {
+    used: u64,
+    token: Secret,
 }
 
 impl CallerTokens {
@@ -40,7 +47,7 @@ impl CallerTokens {
     pub(crate) fn set_needed(&self, is_needed: bool) {
         self.is_needed.store(is_needed, Ordering::Release);
         if !is_needed {
-            lock(&self.tokens).by_caller.clear();
+            *lock(&self.tokens) = StoredTokens::default();
         }
     }
 
@@ -63,22 +70,27 @@ impl CallerTokens {
 
     fn put(&self, caller: Principal, token: Secret) {
         let mut tokens = lock(&self.tokens);
+        let tokens = &mut *tokens;
         tokens.uses += 1;
-        let uses = tokens.uses;
-        tokens.by_caller.insert(caller, (uses, token));
-        if tokens.by_caller.len() <= MAX_CALLERS {
-            return;
+        let stored = StoredToken {
+            used: tokens.uses,
+            token,
+        };
+        tokens.by_use.insert(stored.used, caller.clone());
+        if let Some(old) = tokens.by_caller.insert(caller, stored) {
+            tokens.by_use.remove(&old.used);
         }
-        let by_use = tokens.by_caller.iter().min_by_key(|(_, (used, _))| *used);
-        if let Some(oldest) = by_use.map(|(caller, _)| caller.clone()) {
-            tokens.by_caller.remove(&oldest);
+        if tokens.by_caller.len() > MAX_CALLERS
+            && let Some((_, caller)) = tokens.by_use.pop_first()
+        {
+            tokens.by_caller.remove(&caller);
         }
     }
 
     fn get(&self, caller: &Principal) -> Option<Secret> {
         let tokens = lock(&self.tokens);
         let stored = tokens.by_caller.get(caller);
-        stored.map(|(_, token)| token.clone())
+        stored.map(|stored| stored.token.clone())
     }
 }
 
@@ -155,5 +167,8 @@ mod tests {
         tokens.store(&head(MAX_CALLERS), &caller(MAX_CALLERS));
         assert!(tokens.get(&Principal::of(&caller(0))).is_some());
         assert!(tokens.get(&Principal::of(&caller(1))).is_none());
+        let stored = lock(&tokens.tokens);
+        assert_eq!(stored.by_caller.len(), MAX_CALLERS);
+        assert_eq!(stored.by_use.len(), MAX_CALLERS);
     }
 }
