@@ -25,6 +25,8 @@ const MAX_CALLERS: usize = 10_000;
 pub(crate) struct CallerTokens {
     /// Whether an upstream needs the tokens.
     is_needed: AtomicBool,
+    /// Whether the log has a warning about users with several clients.
+    has_warned: AtomicBool,
     tokens: Mutex<StoredTokens>,
 }
 
@@ -40,6 +42,8 @@ struct StoredTokens {
 struct StoredToken {
     used: u64,
     token: Secret,
+    /// The client that got it from the authorization server.
+    client: Option<String>,
 }
 
 impl CallerTokens {
@@ -64,27 +68,40 @@ impl CallerTokens {
         let value = head.headers.get(AUTHORIZATION);
         let value = value.and_then(|value| value.to_str().ok());
         if let Some((_, token)) = value.and_then(|value| value.split_once(' ')) {
-            self.put(caller, Secret::new(token.trim()));
+            let token = Secret::new(token.trim());
+            let has_other_client = self.put(caller, token, info.client_id.clone());
+            if has_other_client && !self.has_warned.swap(true, Ordering::Relaxed) {
+                tracing::warn!(
+                    "a user has several clients; `exchange` uses the newest token of the user for all of them, also if their \
+                     rights differ"
+                );
+            }
         }
     }
 
-    fn put(&self, caller: Principal, token: Secret) {
+    /// Stores a token. Returns `true` if it replaces one of another client.
+    fn put(&self, caller: Principal, token: Secret, client: Option<String>) -> bool {
         let mut tokens = lock(&self.tokens);
         let tokens = &mut *tokens;
         tokens.uses += 1;
         let stored = StoredToken {
             used: tokens.uses,
             token,
+            client,
         };
-        tokens.by_use.insert(stored.used, caller.clone());
-        if let Some(old) = tokens.by_caller.insert(caller, stored) {
+        let mut has_other_client = false;
+        if let Some(old) = tokens.by_caller.get(&caller) {
             tokens.by_use.remove(&old.used);
+            has_other_client = old.client != stored.client;
         }
+        tokens.by_use.insert(stored.used, caller.clone());
+        tokens.by_caller.insert(caller, stored);
         if tokens.by_caller.len() > MAX_CALLERS
             && let Some((_, caller)) = tokens.by_use.pop_first()
         {
             tokens.by_caller.remove(&caller);
         }
+        has_other_client
     }
 
     fn get(&self, caller: &Principal) -> Option<Secret> {
@@ -153,6 +170,36 @@ mod tests {
         assert_eq!(tokens.get(&Principal::of(&unnamed)), None);
         tokens.set_needed(false);
         assert_eq!(tokens.get(&ann), None);
+    }
+
+    #[test]
+    fn token_of_another_client_of_the_user_is_noticed() {
+        let tokens = CallerTokens::default();
+        let put = |name: usize, client: &str| {
+            let token = Secret::new(client);
+            tokens.put(Principal::of(&caller(name)), token, Some(client.to_owned()))
+        };
+        assert!(!put(1, "editor") && !put(1, "editor"));
+        assert!(!put(2, "terminal"), "another user");
+        assert!(put(1, "terminal"));
+        // The newest token is used for both clients.
+        let token = tokens.get(&Principal::of(&caller(1)));
+        assert_eq!(token, Some(Secret::new("terminal")));
+    }
+
+    #[test]
+    fn warning_is_logged_once() {
+        let tokens = CallerTokens::default();
+        tokens.set_needed(true);
+        let request = |client: &str| {
+            let info = TokenInfo::verified().with_subject("ann");
+            tokens.store(&head(1), &info.with_client_id(client));
+            tokens.has_warned.load(Ordering::Relaxed)
+        };
+        assert_eq!(
+            ["a", "a", "b", "a"].map(request),
+            [false, false, true, true]
+        );
     }
 
     #[test]
