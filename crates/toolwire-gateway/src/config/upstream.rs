@@ -37,7 +37,7 @@ pub struct UpstreamConfig {
     pub pin: Option<PinMode>,
     /// Whether invisible characters are removed from titles, descriptions and other texts of its lists. Default: `false`.
     pub strips_invisible: bool,
-    /// Whether the gateway does not start without the server. Default: `false`.
+    /// Whether the gateway needs the server in order to start. Default: `false`.
     pub is_required: bool,
     /// Whether the server may send sampling requests to clients. Default: `false`.
     pub may_sample: bool,
