@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use crate::arguments::Arguments;
 use crate::failure::Exit;
 
-const INTRODUCTION: &str = "# The command `toolwire`
+const INTRODUCTION: &str = "# The `toolwire` command
 
 Every command with its arguments and options, and the exit codes. A test compares this page with the program.
 [At the terminal](../../crates/toolwire/src/guide/terminal.md) explains the commands with examples.
