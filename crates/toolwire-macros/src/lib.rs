@@ -2,6 +2,14 @@
 //!
 //! Use the macros through the `toolwire` crate, which re-exports them: generated code uses only `toolwire::__private`. A
 //! crate that imports toolwire under another path sets `crate = "path"` in the attribute.
+//!
+//! # Features
+//!
+//! | Feature | Default | Contents |
+//! |---|---|---|
+//! | `apps` | no | `#[tool(view = …)]` and `#[tool(visible_to(…))]`. The feature `apps` of toolwire enables it. |
+//! | `skills` | no | `embedded_skills!`. The feature `skills` of toolwire enables it. |
+//! | `tasks` | no | `#[tool(task)]`. The feature `tasks` of toolwire enables it. |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

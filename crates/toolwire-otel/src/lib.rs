@@ -16,6 +16,12 @@
 //! * [`Telemetry`] is a middleware of servers and of clients.
 //! * [`Redaction`] decides what recorded arguments and results contain. By default they are not recorded.
 //! * The [`guide`] has the tables of spans, attributes and metrics.
+//!
+//! # Features
+//!
+//! | Feature | Default | Contents |
+//! |---|---|---|
+//! | `relay` | no | `Telemetry::observe_relay` and `observe_relays`: gauges of relays. |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -3,9 +3,17 @@
 //! The crate does not wait, spawn, lock, read a clock or generate random bytes. Callers pass in time and randomness.
 //! Only this crate compares protocol versions. Other crates call its functions instead.
 //!
-//! The features `apps`, `client` and `input` are on by default. Without them the crate lacks modules that a small
-//! server does not need. The feature `relay` adds the rules of proxies and gateways, `skills` those of skills, and
-//! `events` those of events, which are a draft.
+//! # Features
+//!
+//! | Feature | Default | Contents |
+//! |---|---|---|
+//! | `apps` | yes | The rules of views, for servers and hosts. |
+//! | `client` | yes | The rules that only clients need: `pagination`, `task_results` and `task_wait`; also `elicitation_ids`. |
+//! | `events` | no | The rules of the events extension, a draft. |
+//! | `input` | yes | Input requests and their responses, and sealed request state. |
+//! | `mount` | no | The rules of mounts and middleware. |
+//! | `relay` | no | The rules of proxies and gateways. |
+//! | `skills` | no | The rules of skills, with a YAML parser. |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -45,6 +45,15 @@
 //! second effect.
 //!
 //! Redis replicates asynchronously: a failover can lose the last writes that were acknowledged.
+//!
+//! # Features
+//!
+//! | Feature | Default | Contents |
+//! |---|---|---|
+//! | `auth` | no | `Redis::proxy_store` and `Redis::token_store`: logins of an OAuth proxy, and tokens of a client. |
+//! | `client` | no | `Redis::client_cache`: the results that a client caches. |
+//! | `events` | no | `Redis::subscriptions`: the webhook subscriptions of a server. |
+//! | `tls` | no | Encrypted connections: URLs that begin with `rediss`. |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

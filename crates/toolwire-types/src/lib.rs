@@ -24,7 +24,11 @@
 //! # let _ = tool;
 //! ```
 //!
-//! The feature `events` adds the types of the events extension, which is a draft.
+//! # Features
+//!
+//! | Feature | Default | Contents |
+//! |---|---|---|
+//! | `events` | no | The types of the events extension, a draft. |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -50,6 +50,25 @@
 //! | test a server | [`Client::in_process`], [`testing`] |
 //! | run several nodes | [`store`], the crate `toolwire-redis` |
 //! | come from another SDK | [rmcp](guide::coming_from_rmcp), [TypeScript](guide::coming_from_typescript), [Python](guide::coming_from_python), [FastMCP](guide::coming_from_fastmcp), [mcp.d](guide::coming_from_mcpd) |
+//!
+//! # Features
+//!
+//! | Feature | Default | Contents |
+//! |---|---|---|
+//! | `apps` | yes | Views of tools: `#[tool(view = …)]`, and what a host needs to show them. |
+//! | `client` | yes | `Client`: in process, or with a child process over its pipes. |
+//! | `events` | no | Events, an experimental extension that follows a draft: what happens on a server, for clients that poll or listen. |
+//! | `http-client` | yes | `Client::connect`: Streamable HTTP of every revision and the older HTTP+SSE, with HTTPS. |
+//! | `http-server` | yes | Serving over HTTP: `Server::serve_http`, and `HttpService` for a server of your own. |
+//! | `http2` | yes | HTTP/2 in a server. A server without it closes connections that start with HTTP/2. The client always supports HTTP/2. |
+//! | `input` | yes | Handlers that ask for input: `RequestContext::ask` and related methods, `ToolResponse::input_required`, sealed request state. |
+//! | `relay` | no | A relay in front of other servers, of any transport and revision: `toolwire::relay`. |
+//! | `skills` | yes | Skills: directories with instructions for models (`Server::skills`). |
+//! | `tasks` | yes | Tasks: tool calls that outlive their request, on servers (`Server::with_tasks`) and clients (`ClientBuilder::with_tasks`). |
+//! | `tls` | no | HTTPS in `Server::serve_http_with`. |
+//! | `macros` | yes | `#[tool]` and the other attribute macros. |
+//! | `schema-validation` | yes | Validates arguments and results against JSON Schemas. Without it, registering a tool whose schema is stricter than its Rust type fails. |
+//! | `testing` | no | `toolwire::testing`: scripted peers, assertions and snapshots, for dev-dependencies. |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -8,6 +8,7 @@ mod code_blocks;
 mod code_paths;
 mod diagrams;
 mod examples;
+mod feature_tables;
 mod host_links;
 mod item_links;
 mod limits;
@@ -108,6 +109,7 @@ fn check_files(root: &Path) -> Outcome {
     findings.extend(code_paths::check(&files, &all_files));
     findings.extend(examples::check(&files, &all_files));
     findings.extend(reference::check(root)?);
+    findings.extend(feature_tables::check(root)?);
     findings.extend(plots::check(root)?);
     findings.extend(recording::check(root)?);
     findings.extend(diagrams::check(root)?);
