@@ -31,9 +31,10 @@ const CRATES: [&str; 6] = [
 
 const INTRODUCTION: &str = "# Options and limits
 
-The types whose names end in `Config`, `Limits`, `Options` or `Settings`, and the type `Tasks`, with their defaults. The limits
-of servers, clients and stores in memory are on the page
-[Limits that you can set](../../crates/toolwire/src/guide/limits.md). This page is written by `cargo xtask docs options` from
+The structs whose names end in `Config`, `Limits`, `Options` or `Settings`, and the struct `Tasks`, with their defaults. The
+limits of servers, clients and stores in memory are on the page
+[Limits that you can set](../../crates/toolwire/src/guide/limits.md), and the keys of a gateway's file, also for the enum
+`AuthConfig`, on the page [The configuration of the gateway](gateway.md). This page is written by `cargo xtask docs options` from
 the documentation of the code. A test compares both; a default that is one number is compared with the code if the same file
 sets it.
 ";
