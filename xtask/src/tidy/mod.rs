@@ -6,6 +6,7 @@ mod code;
 mod crate_versions;
 mod layers;
 mod pure;
+mod release_texts;
 mod rust_version;
 mod source;
 pub(crate) mod style;
@@ -73,6 +74,7 @@ fn check_all(files: &[File]) -> Vec<Finding> {
     findings.extend(threats::check(files));
     findings.extend(rust_version::check(files));
     findings.extend(crate_versions::check(files));
+    findings.extend(release_texts::check(files));
     findings.extend(style::check(files));
     findings
 }
