@@ -8,6 +8,8 @@ mod credentials;
 mod duration;
 mod error;
 mod front;
+#[cfg(test)]
+mod reference_page;
 mod rules;
 mod section;
 #[cfg(test)]
