@@ -46,6 +46,13 @@ const EXIT_CODES: [(Exit, &str); 10] = [
 ];
 
 #[test]
+fn optional_value_has_brackets_and_its_default() {
+    let row = "| `--http [<ADDRESS>]` | Serve over HTTP until interrupted; port 0 selects a free port | `127.0.0.1:3000` for \
+               `--http` alone |";
+    assert!(page().contains(row));
+}
+
+#[test]
 fn page_describes_every_command_and_option() {
     let page = page();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/command.md");
@@ -95,12 +102,12 @@ fn rows(command: &Command) -> Vec<Row> {
     let row = |argument: &Arg| {
         let help = argument.get_help().map(ToString::to_string);
         Row {
-            name: argument.get_id().to_string(),
+            name: name(argument),
             text: format!(
                 "| `{}` | {} | {} |\n",
                 cell(&usage(argument)),
                 cell(&help.unwrap_or_default()),
-                cell(&default(argument))
+                cell(&default(command, argument))
             ),
         }
     };
@@ -159,10 +166,10 @@ fn usage(argument: &Arg) -> String {
     let takes_value = matches!(argument.get_action(), ArgAction::Set | ArgAction::Append);
     let names = argument.get_value_names().unwrap_or_default();
     let values: Vec<String> = names.iter().map(|name| format!("<{name}>")).collect();
-    let values = if takes_value {
-        values.join(" ")
-    } else {
-        String::new()
+    let values = match values.join(" ") {
+        _ if !takes_value => String::new(),
+        values if may_lack_value(argument) => format!("[{values}]"),
+        values => values,
     };
     let mut forms = Vec::new();
     if let Some(short) = argument.get_short() {
@@ -175,7 +182,22 @@ fn usage(argument: &Arg) -> String {
     text.trim().to_owned()
 }
 
-fn default(argument: &Arg) -> String {
+/// Returns the name that an argument has on the page: that of the option, or of the value.
+fn name(argument: &Arg) -> String {
+    let long = argument.get_long().map(str::to_owned);
+    long.unwrap_or_else(|| argument.get_id().to_string())
+}
+
+/// Returns `true` if the value of an option may be left out.
+fn may_lack_value(argument: &Arg) -> bool {
+    let number = argument.get_num_args();
+    argument.get_long().is_some() && number.is_some_and(|number| number.min_values() == 0)
+}
+
+fn default(command: &Command, argument: &Arg) -> String {
+    if let Some(value) = default_without_value(command, argument) {
+        return format!("`{value}` for `--{}` alone", name(argument));
+    }
     let values = argument.get_default_values();
     let values: Vec<String> = values
         .iter()
@@ -185,6 +207,22 @@ fn default(argument: &Arg) -> String {
         ArgAction::Set | ArgAction::Append => values.join(", "),
         _ => String::new(),
     }
+}
+
+/// Returns what an option means if its value is left out. The parser does not show it, so the option is parsed.
+fn default_without_value(command: &Command, argument: &Arg) -> Option<String> {
+    let takes_value = matches!(argument.get_action(), ArgAction::Set | ArgAction::Append);
+    let long = argument.get_long()?;
+    if !takes_value || !may_lack_value(argument) {
+        return None;
+    }
+    // Other arguments may be missing.
+    let command = command.clone().ignore_errors(true);
+    let parsed = command.try_get_matches_from(["toolwire".to_owned(), format!("--{long}")]);
+    let parsed = parsed.expect("errors are ignored");
+    let mut values = parsed.get_raw(argument.get_id().as_str())?;
+    let value = values.next()?.to_string_lossy().into_owned();
+    (!value.is_empty()).then_some(value)
 }
 
 /// Escapes text for a cell of a table.
