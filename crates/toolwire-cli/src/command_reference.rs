@@ -9,11 +9,12 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use crate::arguments::Arguments;
 use crate::failure::Exit;
+use crate::variables_reference;
 
 const INTRODUCTION: &str = "# The `toolwire` command
 
-Every command with its arguments and options, and the exit codes. A test compares this page with the program.
-[At the terminal](../../crates/toolwire/src/guide/terminal.md) explains the commands with examples.
+Every command with its arguments and options, the exit codes and the environment variables. A test compares this page with the
+program. [At the terminal](../../crates/toolwire/src/guide/terminal.md) explains the commands with examples.
 ";
 
 /// The command without an option of its own: it has the options of all commands that connect to a server.
@@ -73,6 +74,7 @@ fn page() -> String {
     for (exit, meaning) in EXIT_CODES {
         let _ = writeln!(text, "| {} | {meaning} |", exit as u8);
     }
+    variables_reference::write_section(&mut text);
     let mut root = Arguments::command();
     root.build();
     let connecting = root.find_subcommand(CONNECTING);

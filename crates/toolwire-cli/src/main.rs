@@ -77,6 +77,8 @@ mod temporary_directory;
 mod terminal_input;
 mod tool_arguments;
 mod tour;
+#[cfg(all(test, feature = "events", feature = "otel"))]
+mod variables_reference;
 mod view_arguments;
 
 use std::process::ExitCode;
