@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
+use tokio::process::Command;
 
 use crate::client::{TempDirectory, run, run_command};
 use crate::http::HttpDemo;
@@ -45,25 +46,33 @@ async fn commands_are_served_together_and_at_their_own_paths() {
     assert!(failed.contains("two_echo"), "{failed}");
 }
 
-#[tokio::test]
-async fn example_configuration_offers_its_tools_and_denies_destructive_ones() {
+/// Writes the example with another address, and returns the command of a gateway with it. The commands of the example find
+/// this build of `toolwire`.
+fn example_gateway(directory: &TempDirectory) -> Command {
     let example = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../examples/gateway/gateway.toml"
     );
-    let text = std::fs::read_to_string(example).unwrap();
+    let text = std::fs::read_to_string(example).expect("there is an example");
     let listen = "listen = \"127.0.0.1:8080\"";
     assert!(text.contains(listen), "{text}");
     let text = text.replace(listen, "listen = \"127.0.0.1:0\"");
-    let directory = TempDirectory::new("gateway");
     let config = directory.write("gateway.toml", &text);
     let mut gateway = toolwire(&["gateway", "--config", &config]);
-    // The commands of the example find this build of `toolwire`.
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let program = Path::new(PROGRAM).parent().unwrap().to_owned();
-    let directories = [program].into_iter().chain(std::env::split_paths(&path));
-    gateway.env("PATH", std::env::join_paths(directories).unwrap());
-    let gateway = HttpDemo::start_command(gateway).await;
+    let program = Path::new(PROGRAM).parent().expect("it is in a directory");
+    let directories = [program.to_owned()]
+        .into_iter()
+        .chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(directories).expect("no directory has a separator");
+    gateway.env("PATH", path);
+    gateway
+}
+
+#[tokio::test]
+async fn example_configuration_offers_its_tools_and_denies_destructive_ones() {
+    let directory = TempDirectory::new("gateway");
+    let gateway = HttpDemo::start_command(example_gateway(&directory)).await;
     for era in ["modern", "legacy"] {
         let url = gateway.url();
         assert_adds(&url, "demo_add", era).await;
@@ -75,6 +84,30 @@ async fn example_configuration_offers_its_tools_and_denies_destructive_ones() {
         let denied = run(&["call", &url, "demo_bump", "--era", era]).await;
         let denied = denied.failed(4);
         assert!(denied.contains("demo_bump"), "{denied}");
+    }
+}
+
+#[tokio::test]
+async fn example_configuration_is_served_on_standard_input_and_output() {
+    for era in Era::BOTH {
+        let directory = TempDirectory::new("gateway");
+        let mut gateway = example_gateway(&directory);
+        gateway.arg("--stdio").stderr(std::process::Stdio::piped());
+        let mut client = Demo::start_command(era, gateway).await;
+        for tool in ["demo_add", "s_add"] {
+            let sum = client.call(tool, json!({"a": 1, "b": 2})).await;
+            assert_eq!(sum["structuredContent"]["sum"], 3, "{sum}");
+        }
+        let names = tool_names(&mut client).await;
+        assert!(names.contains(&"demo_echo".to_owned()), "{names:?}");
+        assert!(!names.contains(&"demo_bump".to_owned()), "{names:?}");
+        let denied = client
+            .ask("tools/call", json!({"name": "demo_bump", "arguments": {}}))
+            .await;
+        let message = denied["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("demo_bump"), "{denied}");
+        let ended = client.end().await;
+        assert!(ended.status.success(), "{}", ended.stderr);
     }
 }
 
