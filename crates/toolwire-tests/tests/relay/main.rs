@@ -7,6 +7,7 @@ mod connection_waits;
 mod connections;
 mod credentials;
 mod errors;
+mod event_streams;
 mod floods;
 mod http_upstream;
 mod idle_connections;

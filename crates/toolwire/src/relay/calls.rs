@@ -37,6 +37,8 @@ pub(super) struct ForwardedCall {
     pub(super) logs: LogFilter,
     /// The number of requests of the upstream that wait for the client.
     pub(super) waiting: AtomicUsize,
+    /// Whether the request is open until one side ends it, such as `subscriptions/listen` and `events/stream`.
+    pub(super) is_stream: bool,
     /// The subscription, if the request is `subscriptions/listen`.
     pub(super) listening: Option<ListenCall>,
     /// Set when the request has ended, so that its client reads no more messages of it.
@@ -50,7 +52,7 @@ impl ForwardedCall {
         WaitingForClient(Arc::clone(self))
     }
 
-    /// Returns the result of a subscription with the id of the client's request, if it names the id of the relay's.
+    /// Returns the result of a stream with the id of the client's request, if it names the id of the relay's.
     pub(super) fn with_client_subscription(&self, result: RawJson) -> RawJson {
         let is_named = subscription_of(result.as_raw_value()).is_some();
         let members = is_named.then(|| RawObject::parse(result.as_raw_value()));
@@ -239,10 +241,10 @@ impl ForwardedCalls {
         table.calls.values().filter(accepts).cloned().collect()
     }
 
-    /// Returns the requests without a response, oldest first. Subscriptions are left out unless there is nothing else.
+    /// Returns the requests without a response, oldest first. Streams are left out unless there is nothing else.
     pub(super) fn open(&self) -> Vec<Arc<ForwardedCall>> {
         let table = lock(&self.0);
-        let is_request = |call: &&Arc<ForwardedCall>| call.listening.is_none();
+        let is_request = |call: &&Arc<ForwardedCall>| !call.is_stream;
         let requests: Vec<_> = table.calls.values().filter(is_request).cloned().collect();
         if requests.is_empty() {
             return table.calls.values().cloned().collect();

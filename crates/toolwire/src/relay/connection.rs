@@ -20,6 +20,7 @@ use crate::relay::credentials::is_credential_error;
 use crate::relay::log_filter::LogFilter;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::open_connections::ConnectionPermit;
+use crate::server::middleware::is_stream;
 use crate::server::request::Exchange;
 
 /// The `reason` in the data of an error for a request that got no response.
@@ -146,6 +147,7 @@ impl UpstreamConnection {
             activity: request.activity,
             logs: request.logs,
             waiting: AtomicUsize::new(0),
+            is_stream: is_stream(method),
             listening,
             ended: Cancellation::new(),
         });
@@ -156,16 +158,18 @@ impl UpstreamConnection {
         let response = self
             .client
             .forward_for(cancellation, opening, id, method, params);
-        if call.listening.is_some() {
-            // A subscription is quiet until something changes.
-            let response = response.await?;
-            entry.set_response();
-            Ok(response.map(|result| call.with_client_subscription(result)))
+        let response = if call.listening.is_some() {
+            // A subscription is quiet until something changes. A stream of events has heartbeats.
+            response.await?
         } else {
-            let response = while_active(self.timeout, &call, response).await?;
-            entry.set_response();
-            Ok(response)
-        }
+            while_active(self.timeout, &call, response).await?
+        };
+        entry.set_response();
+        Ok(if call.is_stream {
+            response.map(|result| call.with_client_subscription(result))
+        } else {
+            response
+        })
     }
 
     /// Sends a request of the relay itself, and returns the result or the error of the upstream server. Without a response

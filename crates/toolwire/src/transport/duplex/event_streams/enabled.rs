@@ -9,11 +9,12 @@ use toolwire_proto::outbox::OutgoingKind;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::encoding::{encode_error, encode_outcome};
-use crate::engine::{Cancellation, TransportContext};
+use crate::engine::{BoxFuture, Cancellation, Outcome, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::sync::lock;
 use crate::transport::duplex::{MessageLoop, error_response};
+use crate::transport::listen::forwarded_end;
 use crate::transport::outgoing_queue::MessageSink as _;
 
 /// The open streams of events, by the id of their request.
@@ -67,6 +68,7 @@ impl MessageLoop {
         let context = Arc::new(context) as Arc<dyn TransportContext>;
         let cancellation = Cancellation::new();
         let snapshot = self.server.snapshot();
+        let is_forwarded = snapshot.forwards();
         let opened = Server::open_in(snapshot, admitted, context, Some(cancellation.clone()));
         let work = match opened.map(|exchange| self.server.dispatch(exchange)) {
             Ok(Dispatch::Later(work)) => work,
@@ -75,6 +77,11 @@ impl MessageLoop {
         };
         self.responses.flush_to(&self.context.out);
         lock(&self.event_streams.0).insert(id.clone(), cancellation.clone());
+        let work = if is_forwarded {
+            self.until_shutdown(admitted, work)
+        } else {
+            work
+        };
         let (streams, out) = (self.event_streams.clone(), Arc::clone(self.out()));
         self.tasks.spawn(async move {
             let outcome = cancellation.unless_cancelled(work).await;
@@ -85,5 +92,22 @@ impl MessageLoop {
                 out.push(OutgoingKind::Response, encode_outcome(&id, outcome));
             }
         });
+    }
+
+    /// Ends a forwarded stream when the server shuts down. A stream of the server itself ends on its own.
+    fn until_shutdown(
+        &self,
+        admitted: &Admitted<'_>,
+        work: BoxFuture<'static, Outcome>,
+    ) -> BoxFuture<'static, Outcome> {
+        let (id, version) = (admitted.id.clone(), admitted.version);
+        let shutdown = self.server.shutdown_signal().clone();
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                outcome = work => outcome,
+                () = shutdown.cancelled() => forwarded_end(&id, version),
+            }
+        })
     }
 }

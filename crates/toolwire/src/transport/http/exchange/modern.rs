@@ -13,7 +13,7 @@ use crate::engine::Principal;
 use crate::engine::{BoxFuture, Outcome, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
-use crate::server::middleware::Chain;
+use crate::server::middleware::{Chain, is_stream};
 use crate::server::visibility::{Caller, StoredCaller};
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::PeerState;
@@ -70,7 +70,8 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
             Dispatched::Finished(response::from_final_message(Some(finished)))
         }
         Dispatch::Later(future) => {
-            let future = if is_listen(admitted) {
+            let is_forwarded = post.snapshot.forwards();
+            let future = if is_forwarded && is_stream(admitted.method.name()) {
                 until_stream_end(post, admitted, future)
             } else {
                 future
@@ -86,7 +87,7 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
     })
 }
 
-/// Ends a forwarded subscription when the server shuts down or the token expires.
+/// Ends a forwarded stream when the server shuts down or the token expires.
 #[cold]
 fn until_stream_end(
     post: &IncomingRequest<'_>,
