@@ -184,6 +184,10 @@ mod processes {
     const SERVER: &str = r#"echo $$ >> "$1"; exec "$2" demo --stdio"#;
     const STUBBORN_SERVER: &str = r#"echo $$ >> "$1"; "$2" demo --stdio; exec sleep 600"#;
 
+    /// A server without sessions, which writes its process id to a file.
+    const MODERN_SERVER: &str =
+        r#"echo $$ >> "$1"; exec "$2" demo --stdio --protocol-version 2026-07-28"#;
+
     const INITIALIZE: &str = concat!(
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
         r#""capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#,
@@ -266,6 +270,18 @@ mod processes {
         drop(run.proxy.stdin.take());
         within(run.proxy.wait()).await.expect("it is a child");
         assert_eq!(run.servers().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn legacy_client_on_stdio_starts_a_modern_server_once() {
+        let directory = TempDirectory::new("proxy");
+        let ids = directory.write("ids", "");
+        let mut command = super::add("legacy");
+        command.args(["--", PROGRAM, "proxy", "--", "sh", "-c", MODERN_SERVER]);
+        command.args(["sh", &ids, PROGRAM]);
+        super::assert_adds(command).await;
+        let ids = std::fs::read_to_string(directory.0.join("ids"));
+        assert_eq!(ids.expect("the server was started").lines().count(), 1);
     }
 
     #[tokio::test]

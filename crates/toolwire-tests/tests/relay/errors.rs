@@ -13,7 +13,7 @@ use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{Peer, legacy, modern, modern_with, notification, result_response};
 
 use crate::raw_http::raw_http;
-use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
+use crate::raw_upstream::{RawConnection, RawUpstream, modern_details, raw_upstream};
 
 fn details() -> Value {
     json!({
@@ -49,11 +49,7 @@ async fn legacy_client() -> (Relay, Peer, RawConnection) {
     let relay = upstream.relay();
     let mut client = Peer::connect(relay.server());
     client.send(initialize(json!({"roots": {}}))).await;
-    let mut rejecting = connections.accept().await;
-    let request = rejecting.receive().await;
-    let error = r#"{"code":-32601,"message":"unknown method"}"#;
-    rejecting.reject(&request, error).await;
-    let server = connections.accept_modern().await;
+    let server = connections.accept_rejecting(&modern_details()).await;
     client.receive().await;
     (relay, client, server)
 }

@@ -27,14 +27,6 @@ async fn pair_before_acknowledgement() -> (Relay, Peer, RawConnection, Value) {
         "clientInfo": {"name": "old", "version": "1"},
     });
     client.send(legacy(1, "initialize", params)).await;
-    let mut rejecting = connections.accept().await;
-    let initialize = rejecting.receive().await;
-    assert_eq!(initialize["method"], "initialize");
-    rejecting
-        .reject(&initialize, r#"{"code":-32601,"message":"unknown method"}"#)
-        .await;
-    let mut server = connections.accept().await;
-    let discover = server.receive().await;
     let result = json!({
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
@@ -44,7 +36,7 @@ async fn pair_before_acknowledgement() -> (Relay, Peer, RawConnection, Value) {
         "cacheScope": "public",
         "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "new", "version": "2"}},
     });
-    server.respond(&discover, &result.to_string()).await;
+    let mut server = connections.accept_rejecting(&result.to_string()).await;
     let initialized = client.receive().await;
     assert_eq!(
         initialized["result"],

@@ -15,6 +15,7 @@ mod input_matrix;
 mod legacy_client;
 mod log_levels;
 mod modern_client;
+mod one_start;
 mod parked_calls;
 mod raw_http;
 mod raw_upstream;

@@ -53,21 +53,42 @@ impl RawUpstream {
     /// Accepts a connection of a modern client, and responds to its probe.
     pub(crate) async fn accept_modern(&mut self) -> RawConnection {
         let mut connection = self.accept().await;
+        connection.discover(&modern_details()).await;
+        connection
+    }
+
+    /// Accepts a connection of a legacy client, as a modern server with this result of `server/discover`.
+    pub(crate) async fn accept_rejecting(&mut self, details: &str) -> RawConnection {
+        let mut connection = self.accept().await;
         let request = connection.receive().await;
-        assert_eq!(request["method"], "server/discover");
-        let result = json!({
-            "resultType": "complete",
-            "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}},
-            "ttlMs": 0,
-            "cacheScope": "public",
-        });
-        connection.respond(&request, &result.to_string()).await;
+        assert_eq!(request["method"], "initialize");
+        let error = r#"{"code":-32601,"message":"unknown method"}"#;
+        connection.reject(&request, error).await;
+        connection.discover(details).await;
         connection
     }
 }
 
+/// Returns the result of `server/discover` of a server with tools.
+pub(crate) fn modern_details() -> String {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {}},
+        "ttlMs": 0,
+        "cacheScope": "public",
+    })
+    .to_string()
+}
+
 impl RawConnection {
+    /// Responds to `server/discover` with this result.
+    async fn discover(&mut self, details: &str) {
+        let request = self.receive().await;
+        assert_eq!(request["method"], "server/discover", "{request}");
+        self.respond(&request, details).await;
+    }
+
     /// Returns the next message of the relay as text.
     pub(crate) async fn receive_text(&mut self) -> String {
         let message = within(self.incoming.recv()).await;

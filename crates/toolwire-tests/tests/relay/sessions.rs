@@ -242,16 +242,15 @@ async fn client_of_a_modern_server_listens_again_after_a_loss() {
     let relay = upstream.relay();
     let mut client = Peer::connect(relay.server());
     client.send(initialize(1)).await;
-    let mut rejecting = connections.accept().await;
-    let request = rejecting.receive().await;
-    let error = r#"{"code":-32601,"message":"unknown method"}"#;
-    rejecting.reject(&request, error).await;
-    let mut server = accept_listening(&mut connections).await;
+    let mut server = connections.accept_rejecting(&listening()).await;
     client.receive().await;
     client.send(initialized()).await;
     assert_eq!(server.receive().await["method"], "subscriptions/listen");
     drop(server);
-    let mut server = accept_listening(&mut connections).await;
+    let mut server = connections.accept().await;
+    let discover = server.receive().await;
+    assert_eq!(discover["method"], "server/discover");
+    server.respond(&discover, &listening()).await;
     expect_list_change(&mut client).await;
     assert_eq!(server.receive().await["method"], "subscriptions/listen");
     client.send(legacy(2, "tools/list", json!({}))).await;
@@ -264,20 +263,16 @@ async fn client_of_a_modern_server_listens_again_after_a_loss() {
         .await;
 }
 
-/// Accepts a connection to a modern server that announces changes of its tools.
-async fn accept_listening(connections: &mut RawUpstream) -> RawConnection {
-    let mut server = connections.accept().await;
-    let discover = server.receive().await;
-    assert_eq!(discover["method"], "server/discover");
-    let result = json!({
+/// Returns the details of a modern server that announces changes of its tools.
+fn listening() -> String {
+    json!({
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
         "capabilities": {"tools": {"listChanged": true}},
         "ttlMs": 0,
         "cacheScope": "public",
-    });
-    server.respond(&discover, &result.to_string()).await;
-    server
+    })
+    .to_string()
 }
 
 #[tokio::test]

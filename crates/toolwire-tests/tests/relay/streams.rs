@@ -395,12 +395,6 @@ async fn legacy_http_client_gets_changes_before_its_first_request() {
     let service = HttpService::new(relay.server().clone(), HttpOptions::new());
     let client = InProcessClient::new(&service);
     let opening = tokio::spawn(async move { client.open_session().await });
-    let mut rejecting = connections.accept().await;
-    let initialize = rejecting.receive().await;
-    let error = r#"{"code":-32601,"message":"unknown method"}"#;
-    rejecting.reject(&initialize, error).await;
-    let mut server = connections.accept().await;
-    let discover = server.receive().await;
     let result = json!({
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
@@ -408,7 +402,7 @@ async fn legacy_http_client_gets_changes_before_its_first_request() {
         "ttlMs": 0,
         "cacheScope": "public",
     });
-    server.respond(&discover, &result.to_string()).await;
+    let mut server = connections.accept_rejecting(&result.to_string()).await;
     opening.await.unwrap();
     // The notification of the client starts the subscription.
     let request = server.receive().await;

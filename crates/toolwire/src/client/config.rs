@@ -116,6 +116,9 @@ pub(crate) struct ClientConfig {
     /// The parameters of `initialize`, as the client in front of a relay sent them.
     #[cfg(feature = "relay")]
     pub(crate) initialize_params: Option<RawJson>,
+    /// Whether the relay needs a session. A command that rejects `initialize` may be modern nevertheless.
+    #[cfg(feature = "relay")]
+    pub(crate) prefers_legacy: bool,
 }
 
 impl Default for ClientConfig {
@@ -137,6 +140,8 @@ impl Default for ClientConfig {
             user_interaction: UserInteraction::default(),
             #[cfg(feature = "relay")]
             initialize_params: None,
+            #[cfg(feature = "relay")]
+            prefers_legacy: false,
         }
     }
 }

@@ -157,11 +157,7 @@ impl Connecting<'_> {
         deadline: &mut ConnectDeadline<'_>,
     ) -> Result<DetectedServer, Error> {
         let channel = self.connector.channel();
-        let supported = self.config.versions.clone();
-        let (mut probe, mut action) = match known {
-            Some(era) => Probe::resume(channel, supported, era),
-            None => Probe::start(channel, supported),
-        };
+        let (mut probe, mut action) = self.start_probe(channel, known);
         let mut details = None;
         let mut last_error = None;
         // The failure of the process that received the probe.
@@ -285,6 +281,22 @@ impl Connecting<'_> {
                 // Every action above produces one event, so the probe never waits for more.
                 _ => return Err(Error::protocol("the era of the server cannot be detected")),
             };
+        }
+    }
+
+    fn start_probe(&self, channel: Channel, known: Option<DetectedEra>) -> (Probe, ProbeAction) {
+        let supported = self.config.versions.clone();
+        #[cfg(feature = "relay")]
+        let supported = match channel {
+            Channel::Stdio if self.config.prefers_legacy => {
+                return Probe::start_with_initialize(supported);
+            }
+            Channel::Http if self.config.prefers_legacy => supported.legacy().collect(),
+            Channel::Stdio | Channel::Http => supported,
+        };
+        match known {
+            Some(era) => Probe::resume(channel, supported, era),
+            None => Probe::start(channel, supported),
         }
     }
 

@@ -34,6 +34,13 @@ impl ClientBuilder {
         self.config.initialize_params = Some(params);
         self
     }
+
+    /// Opens a session. If the server is a command that supports no legacy revision, uses it in the modern one. Without
+    /// this, it would have to be started again.
+    pub(crate) fn with_legacy_preferred(mut self) -> Self {
+        self.config.prefers_legacy = true;
+        self
+    }
 }
 
 impl Client {

@@ -169,6 +169,40 @@ impl UpstreamConnector {
         self.open(demand, opening, is_failure).await
     }
 
+    /// Opens a connection like [`try_legacy`](Self::try_legacy). With a command that supports no legacy revision, it is
+    /// modern, so that the command is not started again. The caller then [shares](Self::share) it.
+    pub(super) async fn try_legacy_or_modern(
+        &self,
+        principal: &Principal,
+        initialize: RawJson,
+    ) -> Result<UpstreamConnection, Error> {
+        let owner = self.owner(principal.clone());
+        let (upstream, messages) = (&self.upstream, Arc::default());
+        let opening = upstream.open_legacy_or_modern(&owner, initialize, messages);
+        let is_failure = |error: &Error| !may_be_modern(error);
+        let demand = self.legacy_client_demand();
+        self.open(demand, opening, is_failure).await
+    }
+
+    /// Uses the connection of a legacy client with a modern server for all requests of its principal.
+    pub(super) fn share(&self, connection: &UpstreamConnection) {
+        if self.is_shared() {
+            connection.messages.set_of_several_principals();
+        }
+        if let Some(permit) = &connection.permit {
+            permit.set_use(ConnectionUse::Principal);
+        }
+        self.set_modern(true);
+    }
+
+    /// Records the era of the last shared connection.
+    fn set_modern(&self, is_modern: bool) {
+        if self.is_modern.swap(is_modern, Ordering::AcqRel) != is_modern {
+            // Another limit applies to the requests that wait.
+            self.open.notify_all();
+        }
+    }
+
     fn legacy_client_demand(&self) -> Demand<'static> {
         Demand {
             used_for: ConnectionUse::LegacyClient,
@@ -241,11 +275,7 @@ impl UpstreamConnector {
             deadline,
         };
         let connection = self.open(demand, opening, |_| true).await?;
-        let is_modern = connection.version().is_modern();
-        if self.is_modern.swap(is_modern, Ordering::AcqRel) != is_modern {
-            // Another limit applies to the requests that wait.
-            self.open.notify_all();
-        }
+        self.set_modern(connection.version().is_modern());
         Ok(connection)
     }
 

@@ -1,6 +1,7 @@
 //! Passes the messages of an upstream connection to the clients that they belong to.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use toolwire_proto::envelope::{NotificationEnvelope, RequestEnvelope};
@@ -25,7 +26,7 @@ pub(super) struct UpstreamMessages {
     session: Mutex<Option<Weak<dyn RenewableSession>>>,
     /// Whether several principals use the connection, so that a notification without a name may belong to another one
     /// than the only request.
-    is_of_several_principals: bool,
+    is_of_several_principals: AtomicBool,
 }
 
 /// Receives the messages that belong to no request.
@@ -70,9 +71,14 @@ impl UpstreamMessages {
     /// Creates the receiver of a connection that several principals use.
     pub(super) fn of_several_principals() -> Self {
         Self {
-            is_of_several_principals: true,
+            is_of_several_principals: true.into(),
             ..Self::default()
         }
+    }
+
+    /// Records that several principals use the connection from now on.
+    pub(super) fn set_of_several_principals(&self) {
+        self.is_of_several_principals.store(true, Ordering::Release);
     }
 
     /// Sets the channel to the only client of the connection, outside of its requests, and the client's session.
@@ -152,7 +158,7 @@ impl UpstreamMessages {
                 send_unless_full(&*client, method, params.as_ref());
             }
             (OtherMessages::None | OtherMessages::Changes(_), Some(call))
-                if !self.is_of_several_principals =>
+                if !self.is_of_several_principals.load(Ordering::Acquire) =>
             {
                 call.notify(method, params);
             }

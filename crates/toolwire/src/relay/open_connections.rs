@@ -154,6 +154,13 @@ impl ConnectionPermit {
         }
     }
 
+    /// Changes what the connection is for.
+    pub(super) fn set_use(&self, used_for: ConnectionUse) {
+        if let Some(release) = &self.release {
+            release.update(|open| open.used_for = used_for);
+        }
+    }
+
     /// Records that the connection is being closed.
     pub(super) fn set_closing(&self) {
         if let Some(release) = &self.release {
@@ -246,6 +253,17 @@ mod tests {
         let client = acquire(ConnectionUse::LegacyClient);
         assert_eq!(client.err(), Some(ReachedLimit::All));
     }
+
+    #[test]
+    fn connection_of_a_legacy_client_can_become_that_of_a_principal() {
+        let open = Arc::new(OpenConnections::default());
+        let permit = open.try_acquire(ConnectionUse::LegacyClient, LIMITS);
+        let permit = permit.expect("there is no connection");
+        permit.set_use(ConnectionUse::Principal);
+        let second = open.try_acquire(ConnectionUse::Principal, LIMITS);
+        assert_eq!(second.err(), Some(ReachedLimit::Principals));
+    }
+
     #[tokio::test]
     async fn changed_limits_wake_all_requests_that_wait() {
         let open = OpenConnections::default();

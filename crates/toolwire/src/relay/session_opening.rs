@@ -96,7 +96,18 @@ impl RelayInner {
         {
             return Ok(upstream);
         }
-        let error = match self.connector.try_legacy(owner, params.clone()).await {
+        let is_shared = self.shared.is_open(&self.connector.owner(owner.clone()));
+        let opened = if is_shared {
+            self.connector.try_legacy(owner, params.clone()).await
+        } else {
+            let opening = self.connector.try_legacy_or_modern(owner, params.clone());
+            opening.await
+        };
+        let error = match opened {
+            Ok(upstream) if upstream.version().is_modern() => {
+                self.rejects_sessions.store(true, Ordering::Release);
+                return self.share(owner, upstream).await;
+            }
             Ok(upstream) => return Ok(upstream),
             Err(error) => error,
         };
@@ -112,6 +123,28 @@ impl RelayInner {
                 Ok(upstream)
             }
             Ok(SharedUpstream::Legacy(_)) | Err(_) => Err(error),
+        }
+    }
+
+    /// Returns the shared connection of a legacy client with a modern server. It is `opened`, unless there is one.
+    async fn share(
+        &self,
+        owner: &Principal,
+        opened: UpstreamConnection,
+    ) -> Result<UpstreamConnection, Error> {
+        let principal = self.connector.owner(owner.clone());
+        let shared = match self.shared.adopt(principal, opened, &self.connector) {
+            Some(shared) => shared,
+            None => {
+                self.shared(owner.clone(), self.connector.deadline())
+                    .await?
+            }
+        };
+        match shared {
+            SharedUpstream::Modern(upstream) => Ok(upstream),
+            SharedUpstream::Legacy(_) => Err(Error::protocol(
+                "the upstream server does not support the revisions of its open session any more",
+            )),
         }
     }
 

@@ -111,6 +111,41 @@ impl SharedUpstreams {
         Ok(opened)
     }
 
+    /// Uses a connection with a modern server, which was opened for a legacy client, for all requests of its principal.
+    /// Returns the connection of the principal: another one if that is open already. Returns `None` while another one is
+    /// being opened. If the connection is not used, it is dropped and thereby closed.
+    pub(super) fn adopt(
+        &self,
+        principal: Principal,
+        connection: UpstreamConnection,
+        connector: &UpstreamConnector,
+    ) -> Option<SharedUpstream> {
+        let mut entries = lock(&self.0);
+        let entry = entries
+            .entry(principal)
+            .or_insert_with(PrincipalUpstream::new);
+        let entry = Arc::clone(entry);
+        let _opening = entry.opening.try_lock().ok()?;
+        if let Some(open) = entry.open() {
+            return Some(open);
+        }
+        connector.share(&connection);
+        let opened = SharedUpstream::Modern(connection);
+        let lost = lock(&entry.open).replace(opened.clone());
+        drop(entries);
+        if let Some(lost) = lost {
+            connector.record_loss(lost.connection());
+        }
+        Some(opened)
+    }
+
+    /// Returns `true` if the connection of a principal is open.
+    pub(super) fn is_open(&self, principal: &Principal) -> bool {
+        let entries = lock(&self.0);
+        let entry = entries.get(principal);
+        entry.is_some_and(|entry| entry.open().is_some())
+    }
+
     /// Returns the connection of a principal, if it is open.
     #[cfg(feature = "http-server")]
     pub(super) fn open(&self, principal: &Principal) -> Option<SharedUpstream> {

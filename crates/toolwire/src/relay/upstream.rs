@@ -254,6 +254,19 @@ impl Upstream {
         self.open(caller, builder, messages).await
     }
 
+    /// Opens a legacy session like [`open_legacy`](Self::open_legacy). If the server is a command that supports no legacy
+    /// revision, the connection is modern.
+    pub(super) async fn open_legacy_or_modern(
+        &self,
+        caller: &Principal,
+        initialize: RawJson,
+        messages: Arc<UpstreamMessages>,
+    ) -> Result<UpstreamConnection, Error> {
+        let builder = self.builder.clone().with_legacy_preferred();
+        let builder = builder.with_initialize_params(initialize);
+        self.open(caller, builder, messages).await
+    }
+
     /// Opens a connection for modern requests, with the credentials of a caller. If the server is legacy, the connection
     /// is a session without capabilities, which is not initialized yet.
     pub(super) async fn open_shared(

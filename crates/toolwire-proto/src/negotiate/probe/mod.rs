@@ -6,6 +6,8 @@
 //!
 //! A process that received `server/discover` may not survive it: some legacy servers exit, others never respond again.
 //! If `initialize` fails in such a process, the probe sends it once more, as the first message of a new process.
+//!
+//! A caller that needs a session starts with `initialize`. A process that rejects it gets `server/discover`.
 //! Spec 2026-07-28, basic/versioning, basic/transports/stdio and basic/transports/streamable-http.
 
 use std::borrow::Cow;
@@ -195,6 +197,8 @@ pub struct Probe {
     is_probed: bool,
     /// Whether the process was started again. This happens at most once.
     is_respawned: bool,
+    /// Whether `initialize` was the first request. Then the process is not started again.
+    prefers_legacy: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -216,6 +220,16 @@ impl Probe {
             Some(version) => probe.discover(version),
             None => probe.initialize(&[]),
         };
+        (probe, action)
+    }
+
+    /// Starts a probe of a byte stream with `initialize`, and returns the first action. A server that rejects it because it
+    /// supports no legacy revision gets `server/discover` on the same stream.
+    #[must_use]
+    pub fn start_with_initialize(supported: SupportedVersions) -> (Self, ProbeAction) {
+        let mut probe = Self::idle(Channel::Stdio, supported);
+        probe.prefers_legacy = true;
+        let action = probe.initialize(&[]);
         (probe, action)
     }
 
@@ -280,7 +294,8 @@ impl Probe {
     /// time for the second attempt.
     #[must_use]
     pub fn may_respawn(&self) -> bool {
-        self.channel == Channel::Stdio && self.is_probed && !self.is_respawned
+        let is_first = !self.is_respawned && !self.prefers_legacy;
+        self.channel == Channel::Stdio && self.is_probed && is_first
     }
 
     /// Returns `true` if the process was started again, because it did not survive the probe.
@@ -301,6 +316,7 @@ impl Probe {
             is_resumed: false,
             is_probed: false,
             is_respawned: false,
+            prefers_legacy: false,
         }
     }
 
@@ -315,7 +331,8 @@ impl Probe {
             (ProbeEvent::TimedOut, Channel::Stdio) => self.initialize(&[]),
             (ProbeEvent::TimedOut, Channel::Http) => self.fail(ProbeFailure::TimedOut),
             (ProbeEvent::ChildExited, _) => {
-                if self.is_respawned || self.supported.legacy().next().is_none() {
+                let is_last = self.is_respawned || self.prefers_legacy;
+                if is_last || self.supported.legacy().next().is_none() {
                     return self.fail(ProbeFailure::ChildExited);
                 }
                 self.respawn()
@@ -402,6 +419,17 @@ impl Probe {
                 }
                 _ => self.fail(ProbeFailure::NoCommonVersion(server_versions)),
             };
+        }
+
+        // Other modern-only servers do not know the method.
+        let newest_modern = self.supported.modern().next();
+        if self.prefers_legacy
+            && !self.discovered_again
+            && rejects_legacy_era(None, error)
+            && let Some(version) = newest_modern
+        {
+            self.discovered_again = true;
+            return self.discover(version);
         }
 
         match (event, error) {

@@ -64,7 +64,10 @@ fn show(action: &ProbeAction) -> String {
 
 /// Runs a script of `event -> action` lines. The first line is the first action.
 fn check(channel: Channel, supported: &str, script: &[&str]) {
-    let (mut probe, first) = Probe::start(channel, versions(supported));
+    run(Probe::start(channel, versions(supported)), script);
+}
+
+fn run((mut probe, first): (Probe, ProbeAction), script: &[&str]) {
     assert_eq!(show(&first), script[0]);
     for line in &script[1..] {
         let (event, expected) = line.split_once(" -> ").expect("event -> action");
@@ -302,6 +305,57 @@ fn legacy_only_client_does_not_send_discover() {
         &[
             "initialize 2025-03-26",
             "initialized 2025-03-26 -> legacy 2025-03-26 Direct",
+        ],
+    );
+}
+
+#[test]
+fn probe_that_starts_with_initialize_asks_a_process_that_rejects_it() {
+    let check = |supported: &str, script: &[&str]| {
+        run(Probe::start_with_initialize(versions(supported)), script);
+    };
+    let first = "initialize 2025-11-25";
+    check(
+        ALL,
+        &[first, "initialized 2025-06-18 -> legacy 2025-06-18 Direct"],
+    );
+    for rejection in ["error -32601", "error -32022 2026-07-28"] {
+        let discovers = format!("{rejection} -> discover 2026-07-28");
+        let discovered = "discovered 2026-07-28 -> modern 2026-07-28";
+        check(ALL, &[first, &discovers, discovered]);
+        check(
+            ALL,
+            &[
+                first,
+                &discovers,
+                "exit -> fail: the server process exited during initialize",
+            ],
+        );
+    }
+    // A server that knows neither request gets `initialize` once more.
+    check(
+        ALL,
+        &[
+            first,
+            "error -32601 -> discover 2026-07-28",
+            "error -32601 -> initialize 2025-11-25",
+            "error -32601 -> fail: the server rejected initialize: rejected (-32601)",
+        ],
+    );
+    // Other errors are no evidence of the modern era.
+    for failure in ["error -32603", "timeout", "exit"] {
+        let (mut probe, _) = Probe::start_with_initialize(versions(ALL));
+        let action = feed(&mut probe, failure);
+        assert!(
+            matches!(action, ProbeAction::Fail(_)),
+            "{failure}: {action:?}"
+        );
+    }
+    check(
+        "2025-11-25",
+        &[
+            first,
+            "error -32601 -> fail: the server rejected initialize: rejected (-32601)",
         ],
     );
 }
