@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use toolwire::{Client, Era, Error};
+use toolwire::{CallToolResult, Client, Era, Error};
 
 use self::process::{Front, SoakedProcess};
 use crate::process::within;
@@ -37,22 +38,26 @@ const LOSSES: [usize; 2] = [55, 78];
 /// a pause, which doubles each time.
 const RUNNING_TIME: Duration = Duration::from_secs(11);
 
+/// How long a client waits until it calls again.
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
+
 /// How much the memory may grow after the first quarter of the calls, in KiB. A leak of 7 KiB for each call exceeds it with
 /// 400 calls, and one of 280 bytes with 10,000.
 const MEMORY_MARGIN: u64 = 2 * 1024;
 
-/// The servers that were killed.
+/// The calls that were cancelled while a server ran them, and the servers that were killed.
 #[derive(Default)]
-struct Killed {
-    count: AtomicUsize,
+struct Failures {
+    cancelled: AtomicUsize,
+    killed: AtomicUsize,
     /// When the servers of a gateway were killed for the last time.
-    times: Mutex<BTreeMap<&'static str, Instant>>,
+    kill_times: Mutex<BTreeMap<&'static str, Instant>>,
 }
 
 /// The calls of one client after the other.
 struct SoakClient {
     process: Arc<SoakedProcess>,
-    killed: Arc<Killed>,
+    failures: Arc<Failures>,
     era: Era,
 }
 
@@ -78,14 +83,37 @@ impl SoakClient {
         within(client.close()).await;
     }
 
+    /// Cancels a call that a server runs, and waits until the server runs it no more.
     async fn cancel_call(&self, client: &Client, number: usize) {
-        let tool = self.process.front.tool("countdown", number);
-        let endless = client.call_tool(tool, json!({"from": 60_000, "delay_ms": 1000}));
-        let cancelled = tokio::time::timeout(Duration::from_millis(5), async { endless.await });
-        if let Ok(ended) = cancelled.await {
-            let error = ended.expect_err("the call does not end by itself");
-            assert!(self.is_unreachable(&error), "{error}");
-        }
+        let front = self.process.front;
+        let tool = front.tool("countdown", number);
+        within(async {
+            loop {
+                let started = Arc::new(Notify::new());
+                let on_progress = Arc::clone(&started);
+                let endless = client.call_tool(&tool, json!({"from": 60_000, "delay_ms": 10}));
+                let endless = endless.on_progress(move |_| on_progress.notify_one());
+                tokio::select! {
+                    () = started.notified() => break,
+                    ended = async { endless.await } => {
+                        let error = ended.expect_err("the call does not end by itself");
+                        assert!(self.is_unreachable(&error), "{error}");
+                    }
+                }
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+            // Other clients of the server may run calls, which end, too.
+            let active = front.tool("active", number);
+            loop {
+                let running = self.call(client, &active, json!({})).await;
+                if running.content[0].as_text() == Some("0") {
+                    break;
+                }
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+        })
+        .await;
+        self.failures.cancelled.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the process groups of a server that is killed during the call of this number, the last one first. `group`
@@ -99,7 +127,7 @@ impl SoakClient {
         }
         let servers = self.process.front.servers();
         let server = servers[number % servers.len()];
-        let times = self.killed.times.lock();
+        let times = self.failures.kill_times.lock();
         let mut times = times.unwrap_or_else(PoisonError::into_inner);
         let last = times.get(server);
         if last.is_some_and(|at| at.elapsed() < RUNNING_TIME) {
@@ -119,30 +147,31 @@ impl SoakClient {
             // The gateway also starts the modern server for `initialize`, and such a process ends with its response.
             let mut groups = groups.iter();
             if groups.any(|group| kill_process_group(*group, Signal::KILL).is_ok()) {
-                self.killed.count.fetch_add(1, Ordering::Relaxed);
+                self.failures.killed.fetch_add(1, Ordering::Relaxed);
             }
         };
         // A call that arrives after the loss reaches another server.
         let (_outcome, ()) = within(async { tokio::join!(async { running.await }, kill) }).await;
     }
 
-    /// Calls a tool. A gateway rejects calls while it connects to a lost server again.
     async fn add(&self, client: &Client, number: usize) {
         let tool = self.process.front.tool("add", number);
-        let sum = within(async {
-            loop {
-                let sum = client.call_tool(&tool, json!({"a": number, "b": 1})).await;
-                match sum {
-                    Ok(sum) => return sum,
-                    Err(error) => assert!(self.is_unreachable(&error), "{error}"),
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        });
-        let sum = sum.await.structured_content;
+        let adding = self.call(client, &tool, json!({"a": number, "b": 1}));
+        let sum = within(adding).await.structured_content;
         let sum = sum.and_then(|sum| sum.to_value().ok());
         let sum = sum.expect("a structured result");
         assert_eq!(sum["sum"], number + 1);
+    }
+
+    /// Calls a tool. A gateway rejects calls while it connects to a lost server again.
+    async fn call(&self, client: &Client, tool: &str, arguments: Value) -> CallToolResult {
+        loop {
+            match client.call_tool(tool, arguments.clone()).await {
+                Ok(result) => return result,
+                Err(error) => assert!(self.is_unreachable(&error), "{error}"),
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
     }
 
     /// Returns `true` if a call failed because a server was killed that the client shares with others.
@@ -155,7 +184,7 @@ impl SoakClient {
 }
 
 /// Makes calls as several clients at a time. `calls` are those of all clients.
-async fn make_calls(process: &Arc<SoakedProcess>, killed: &Arc<Killed>, calls: Range<usize>) {
+async fn make_calls(process: &Arc<SoakedProcess>, failures: &Arc<Failures>, calls: Range<usize>) {
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS {
         let era = if number % 2 == 0 {
@@ -165,7 +194,7 @@ async fn make_calls(process: &Arc<SoakedProcess>, killed: &Arc<Killed>, calls: R
         };
         let client = SoakClient {
             process: Arc::clone(process),
-            killed: Arc::clone(killed),
+            failures: Arc::clone(failures),
             era,
         };
         let numbers = calls.start / CLIENTS..calls.end / CLIENTS;
@@ -182,17 +211,19 @@ async fn soak(front: Front) {
     let calls = calls.and_then(|calls| calls.parse().ok());
     let calls: usize = calls.unwrap_or(DEFAULT_CALLS);
     let process = SoakedProcess::start(front).await;
-    let killed = Arc::new(Killed::default());
+    let failures = Arc::new(Failures::default());
     // The first calls allocate what stays for the life of the process.
-    make_calls(&process, &killed, 0..CLIENTS * 20).await;
+    make_calls(&process, &failures, 0..CLIENTS * 20).await;
     let start = process.settled().await;
-    make_calls(&process, &killed, 0..calls / 4).await;
+    make_calls(&process, &failures, 0..calls / 4).await;
     let quarter = process.idle(start.descriptors).await;
-    make_calls(&process, &killed, calls / 4..calls).await;
+    make_calls(&process, &failures, calls / 4..calls).await;
     let end = process.idle(start.descriptors).await;
     let measured = format!("{start:?}, after a quarter {quarter:?}, at the end {end:?}");
-    let killed = killed.count.load(Ordering::Relaxed);
+    let killed = failures.killed.load(Ordering::Relaxed);
     assert!(killed >= LOSSES.len(), "{killed}: {measured}");
+    let cancelled = failures.cancelled.load(Ordering::Relaxed);
+    assert!(cancelled >= CLIENTS, "{cancelled}: {measured}");
     assert!(end.memory <= quarter.memory + MEMORY_MARGIN, "{measured}");
 }
 
