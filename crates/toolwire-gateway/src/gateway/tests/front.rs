@@ -4,6 +4,7 @@ use toolwire::Client;
 use toolwire::ClientBuilder;
 
 use super::*;
+use crate::gateway::START_WAIT;
 
 const TOKEN: &str = "0123456789abcdef";
 
@@ -89,4 +90,23 @@ async fn each_client_address_has_a_limit() {
         gateway.close().await;
         within(serving).await.expect("it ends").expect("no failure");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn upstream_that_never_responds_delays_the_start_by_2_s() {
+    let scratch = Scratch::new("gateway");
+    // The system accepts its connections, and nothing reads them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = silent.local_addr().expect("it is bound");
+    let text = format!("[upstream.silent]\nurl = \"http://{address}/mcp\"\n");
+    let gateway = Gateway::new(parse(&scratch, &text), GatewayOptions::new());
+    let gateway = gateway.expect("the configuration is valid");
+    let start = tokio::time::Instant::now();
+    within(gateway.connect()).await.expect("it is not required");
+    assert_eq!(start.elapsed().as_secs(), START_WAIT.as_secs());
+    let client = client(&gateway).await;
+    assert_eq!(tools(&client).await, Vec::<String>::new());
+    assert_eq!(start.elapsed().as_secs(), START_WAIT.as_secs());
+    client.close().await;
+    gateway.close().await;
 }

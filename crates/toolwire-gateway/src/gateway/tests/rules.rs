@@ -25,9 +25,16 @@ async fn denied_tool_looks_like_an_unknown_one() {
     let gateway = start(&scratch, &(table("files", &upstream, "") + rules)).await;
     let client = client(&gateway).await;
     assert_eq!(tools(&client).await, ["files_read"]);
-    let message = |name: &str| Err(format!("unknown tool `{name}`"));
-    assert_eq!(call(&client, "files_delete").await, message("files_delete"));
-    assert_eq!(call(&client, "files_none").await, message("files_none"));
+    let rejection = async |name: &str| {
+        let called = within(client.call_tool(name, json!({})).into_future()).await;
+        let error = called.expect_err("the call is rejected");
+        let rejection = error.rpc().expect("the gateway responds");
+        let text = serde_json::to_string(rejection).expect("an error is JSON");
+        text.replace(name, "NAME")
+    };
+    let unknown = r#"{"code":-32602,"message":"unknown tool `NAME`"}"#;
+    assert_eq!(rejection("files_delete").await, unknown);
+    assert_eq!(rejection("files_none").await, unknown);
     assert_eq!(upstream.take_received(), Vec::<String>::new());
     assert_eq!(call(&client, "files_read").await, Ok("read".to_owned()));
     assert_eq!(upstream.take_received(), ["tools/call read"]);

@@ -12,6 +12,7 @@ use toolwire::types::{
     SamplingMessage, SamplingMessageContentBlock,
 };
 use toolwire::{ClientBuilder, Elicit, ErrorObject, ScopeSet, TokenInfo};
+use toolwire_tests::traces::Traces;
 
 use super::*;
 
@@ -173,7 +174,9 @@ async fn sampling_of_an_upstream_has_a_limit_for_each_caller() {
 #[tokio::test]
 async fn planted_secrets_are_in_no_output_of_a_gateway() {
     const CANARY: &str = "canary-fedcba9876543210";
+    const ARGUMENT: &str = "canary-of-a-password";
 
+    let (traces, _recording) = Traces::record();
     let scratch = Scratch::new("gateway");
     std::fs::write(scratch.path("tokens"), format!("ann {CANARY}")).unwrap();
     let echo = ToolHandler::typed("echo", |_: RequestContext, _: Value| async { "done" });
@@ -181,7 +184,7 @@ async fn planted_secrets_are_in_no_output_of_a_gateway() {
     let credentials =
         format!("credentials = {{ bearer = \"{CANARY}\" }}\nheaders = {{ X-Key = \"{CANARY}\" }}");
     let text = format!(
-        "[auth]\nbearer_file = \"tokens\"\n[audit]\nfile = \"audit.jsonl\"\n{}\
+        "listen = \"127.0.0.1:0\"\n[auth]\nbearer_file = \"tokens\"\n[audit]\nfile = \"audit.jsonl\"\n{}\
          [upstream.gone]\nurl = \"http://127.0.0.1:9/mcp?key={CANARY}\"\n\
          [upstream.command]\ncommand = [\"no-such-server-command\", \"{CANARY}\"]\nenv = {{ KEY = \"{CANARY}\" }}\n",
         table("files", &upstream, &credentials)
@@ -190,28 +193,49 @@ async fn planted_secrets_are_in_no_output_of_a_gateway() {
     let mut outputs = vec![format!("{config:?}")];
     let gateway = start(&scratch, &text).await;
     outputs.push(format!("{gateway:?} {:?}", gateway.report().await));
-    let client = client(&gateway).await;
-    let arguments = serde_json::json!({ "password": CANARY });
+    let listener = gateway.bind(false).await.expect("a port is free");
+    let front = listener.url().to_owned();
+    let serving = tokio::spawn(listener.run());
+    let connect = async |token: &str| {
+        let builder = ClientBuilder::new("test", "1.0.0");
+        let builder = builder.with_header("Authorization", &format!("Bearer {token}"));
+        within(builder.unwrap().connect(&front)).await
+    };
+    let rejected = connect(&format!("other-{CANARY}")).await;
+    let rejected = rejected.expect_err("the token is unknown");
+    assert_eq!(rejected.http_status(), Some(401), "{rejected}");
+    outputs.push(format!("{rejected} {rejected:?}"));
+    let client = connect(CANARY).await.expect("the token is that of ann");
+    let arguments = serde_json::json!({ "password": ARGUMENT });
     let called = call_with(&client, "files_echo", arguments.clone()).await;
     assert_eq!(called, Ok("done".to_owned()));
     for name in ["gone_x", "command_x", "none"] {
-        outputs.push(format!(
-            "{:?}",
-            call_with(&client, name, arguments.clone()).await
-        ));
+        let called = client.call_tool(name, arguments.clone()).into_future();
+        let error = within(called).await.expect_err("there is no such tool");
+        let rejection = error.rpc().expect("the gateway rejects the call");
+        let message = serde_json::to_string(rejection).expect("an error is JSON");
+        outputs.push(format!("{message} {error:?}"));
     }
+    client.close().await;
     let broken = text.replace("[audit]", "[audits]");
     let file = scratch.path("gateway.toml").display().to_string();
     let error = GatewayConfig::parse(&file, &broken, &|_| None).unwrap_err();
     outputs.push(format!("{error} {error:?}"));
     gateway.close().await;
+    within(serving).await.expect("it ends").expect("no failure");
+    let traced = traces.text();
+    assert!(traced.contains("no-such-server-command"), "{traced}");
+    // The messages of `toolwire::wire` have the arguments of calls, and no headers.
+    assert!(!traced.contains(CANARY), "{traced}");
     outputs.push(std::fs::read_to_string(scratch.path("audit.jsonl")).expect("there is a log"));
     assert!(
         outputs.last().is_some_and(|log| log.contains("files_echo")),
         "{outputs:?}"
     );
     for output in outputs {
-        assert!(!output.contains(CANARY), "{output}");
+        for secret in [CANARY, ARGUMENT] {
+            assert!(!output.contains(secret), "{output}");
+        }
     }
 }
 
