@@ -206,6 +206,16 @@ fn modern_client_loses_only_what_its_revision_lacks() {
 }
 
 #[test]
+fn client_of_2025_06_18_loses_only_what_its_revision_lacks() {
+    check_eras("2025-06-18", "2026-07-28", "client_of_2025_06_18.txt");
+}
+
+#[test]
+fn modern_client_loses_only_what_a_server_of_2025_06_18_lacks() {
+    check_eras("2026-07-28", "2025-06-18", "server_of_2025_06_18.txt");
+}
+
+#[test]
 fn client_of_2025_03_26_loses_only_what_its_revision_lacks() {
     check_eras("2025-03-26", "2026-07-28", "client_of_2025_03_26.txt");
 }
@@ -213,4 +223,14 @@ fn client_of_2025_03_26_loses_only_what_its_revision_lacks() {
 #[test]
 fn modern_client_loses_only_what_a_server_of_2025_03_26_lacks() {
     check_eras("2026-07-28", "2025-03-26", "server_of_2025_03_26.txt");
+}
+
+#[test]
+fn client_of_2024_11_05_loses_only_what_its_revision_lacks() {
+    check_eras("2024-11-05", "2026-07-28", "client_of_2024_11_05.txt");
+}
+
+#[test]
+fn modern_client_loses_only_what_a_server_of_2024_11_05_lacks() {
+    check_eras("2026-07-28", "2024-11-05", "server_of_2024_11_05.txt");
 }
