@@ -125,3 +125,35 @@ async fn each_request_of_a_batch_needs_a_permit() {
         .filter(|response| response["error"]["code"] == -32603);
     assert_eq!(rejected.count(), 2, "{responses:?}");
 }
+
+#[tokio::test]
+async fn responses_of_a_batch_have_a_limit_in_bytes() {
+    let fixture = Fixture::new();
+    let list = |id: usize| legacy(id, "tools/list", json!({}));
+    let batch = json!((1..=5).map(list).collect::<Vec<_>>());
+    let post = |message: &Value| Request::post(message).with("MCP-Protocol-Version", "2025-03-26");
+    let stateless = || HttpOptions::new().with_legacy(LegacyMode::Stateless);
+    let endpoint = Endpoint::serve_with(&fixture.server, stateless()).await;
+    let length = endpoint.request(&post(&list(1))).await.text().len();
+
+    let mut limits = HttpLimits::default();
+    // Three responses fit beside the batch. With such large bodies, one message may use all free bytes.
+    limits.bytes_in_flight = 3 * length + batch.to_string().len();
+    limits.body_bytes = limits.bytes_in_flight / 2;
+    let options = stateless().with_limits(limits);
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
+    for _ in 0..3 {
+        let responses = sorted(endpoint.request(&post(&batch)).await.message());
+        let ids: Vec<&Value> = responses.iter().map(|response| &response["id"]).collect();
+        assert_eq!(json!(ids), json!([1, 2, 3, 4, 5]));
+        for response in &responses[..3] {
+            assert!(response["result"].is_object(), "{response}");
+        }
+        for response in &responses[3..] {
+            assert_eq!(response["error"]["code"], -32603, "{response}");
+            assert_eq!(response["error"]["data"]["reason"], "overloaded");
+        }
+        // The bytes of a batch are free after its response.
+        endpoint.wait_until_idle().await;
+    }
+}

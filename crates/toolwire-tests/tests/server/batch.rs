@@ -2,12 +2,19 @@
 
 use serde_json::{Value, json};
 use toolwire::Server;
+use toolwire::transport::Limits;
 use toolwire_tests::legacy_server::{rich_server, waiting_tool};
-use toolwire_tests::peer::{Peer, cancel, legacy, modern, notification, result_response, text};
+use toolwire_tests::peer::{
+    Peer, cancel, legacy, modern, notification, plain, result_response, text,
+};
 use toolwire_tests::server_requests::{all_capabilities, asking_server, call};
 
 async fn batching_peer(server: &Server) -> Peer {
-    let mut peer = Peer::connect(server);
+    limited_peer(server, Limits::default()).await
+}
+
+async fn limited_peer(server: &Server, limits: Limits) -> Peer {
+    let mut peer = Peer::connect_with(server, limits);
     peer.initialize_with("2025-03-26", all_capabilities()).await;
     peer
 }
@@ -277,4 +284,72 @@ async fn batch_has_at_most_1024_messages() {
     peer.send(pings(1025)).await;
     peer.expect_error(Value::Null, -32600).await;
     peer.expect_silence().await;
+}
+
+/// Returns limits with this number of bytes for the responses of batches.
+fn response_limits(bytes: usize) -> Limits {
+    let mut limits = Limits::default();
+    limits.bytes_in_flight = bytes;
+    limits
+}
+
+/// Returns the ids of the requests that got a result.
+fn ids_of_results(responses: &[Value]) -> Vec<&Value> {
+    let results = responses.iter().filter(|one| one.get("result").is_some());
+    results.map(|one| &one["id"]).collect()
+}
+
+#[tokio::test]
+async fn responses_of_a_batch_have_as_many_bytes_as_the_limit() {
+    let server = rich_server();
+    let list = |id: usize| legacy(id, "tools/list", json!({}));
+    let mut peer = batching_peer(&server).await;
+    peer.send(list(1)).await;
+    let length = peer.receive_text().await.len();
+    let lists = || Value::from((1..=5).map(list).collect::<Vec<_>>());
+    for (limit, expected) in [
+        (5 * length, vec![1, 2, 3, 4, 5]),
+        (3 * length, vec![1, 2, 3]),
+        (3 * length - 1, vec![1, 2]),
+    ] {
+        let mut peer = limited_peer(&server, response_limits(limit)).await;
+        // The bytes of a batch are free after its response.
+        for _ in 0..3 {
+            peer.send(lists()).await;
+            let responses = receive_batch(&mut peer).await;
+            assert_eq!(responses.len(), 5, "each request has one response");
+            assert_eq!(json!(ids_of_results(&responses)), json!(expected));
+            for rejected in &responses[expected.len()..] {
+                assert_eq!(rejected["error"]["code"], -32603, "{rejected}");
+                assert_eq!(rejected["error"]["data"]["reason"], "overloaded");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn handler_whose_response_does_not_fit_into_a_batch_counts_as_processed() {
+    let large = plain("large", |_| async { "x".repeat(1000) });
+    let (waiting, permits) = waiting_tool();
+    let server = Server::new("s", "1").tool(large).tool(waiting);
+    let mut peer = limited_peer(&server, response_limits(1500)).await;
+    // The other batch of the connection has not ended, so its response counts.
+    peer.send(json!([call(1, "large"), call(2, "waiting")]))
+        .await;
+    peer.result_of(ping(3)).await;
+    peer.send(json!([call(4, "large")])).await;
+    let responses = receive_batch(&mut peer).await;
+    assert_eq!(responses.len(), 1);
+    assert_eq!(responses[0]["id"], 4);
+    let error = &responses[0]["error"];
+    assert_eq!(error["code"], -32603, "{error}");
+    assert_eq!(error.get("data"), None, "it must not be sent again");
+    permits.add_permits(1);
+    let responses = receive_batch(&mut peer).await;
+    assert_eq!(json!(ids_of_results(&responses)), json!([1, 2]));
+    peer.send(json!([call(5, "large")])).await;
+    assert_eq!(
+        json!(ids_of_results(&receive_batch(&mut peer).await)),
+        json!([5])
+    );
 }

@@ -1,6 +1,5 @@
 //! Batches of messages, which only one revision has (2025-03-26, basic, "Batching").
 
-use std::future::Future;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -11,17 +10,34 @@ use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::encoding::encode_error;
+use crate::transport::batch_responses::BatchResponses;
 use crate::transport::duplex::{HandlerFuture, MessageLoop, StartResult};
+use crate::transport::outgoing_queue::OutgoingQueue;
 
-/// Starts every message of a batch. The future returns the array of responses. It returns `None` if every request was
-/// cancelled. There is no future if no message needs a response.
+/// A batch whose messages have started.
+pub(crate) struct RunningBatch {
+    running: JoinSet<()>,
+    responses: Arc<BatchResponses>,
+}
+
+impl RunningBatch {
+    /// Waits for the requests and queues the array of their responses, if not all of them were cancelled.
+    pub(crate) async fn respond_to(mut self, out: Arc<OutgoingQueue>) {
+        while self.running.join_next().await.is_some() {}
+        if let Some(array) = self.responses.take_array() {
+            out.push_response(array).await;
+        }
+    }
+}
+
+/// Starts every message of a batch. Returns `None` if no message needs a response.
 ///
 /// # Errors
 /// Returns an error if the revision of the connection has no batches.
 pub(crate) async fn start(
     connection: &mut MessageLoop,
     messages: &[Box<RawValue>],
-) -> Result<Option<impl Future<Output = Option<Vec<u8>>> + use<>>, MalformedMessage> {
+) -> Result<Option<RunningBatch>, MalformedMessage> {
     let version = connection.state().version();
     if !version.is_some_and(VersionFeatures::allows_batch) {
         let reason = match version {
@@ -31,38 +47,41 @@ pub(crate) async fn start(
         let error = ErrorObject::invalid_request(reason);
         return Err(MalformedMessage { error, id: None });
     }
-    let mut responses = Vec::new();
+    let responses = BatchResponses::new(connection.batch_budget());
     let mut running = JoinSet::new();
     for message in messages {
         match strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()) {
-            Ok(Envelope::Request(request)) => match start_request(connection, &request).await {
-                Ok(work) => {
-                    let request = connection.start_running(work);
-                    running.spawn(request.respond(Arc::clone(connection.response_sink())));
+            Ok(Envelope::Request(request)) => {
+                match start_request(connection, &responses, &request).await {
+                    Ok(work) => {
+                        let started = connection.start_running(work);
+                        let (sink, id) = (Arc::clone(connection.response_sink()), request.id);
+                        let responses = Arc::clone(&responses);
+                        running.spawn(async move {
+                            if let Some(response) = started.respond(sink).await {
+                                responses.add_of_handler(&id, response);
+                            }
+                        });
+                    }
+                    Err(response) => responses.add(&request.id, response),
                 }
-                Err(response) => responses.push(response),
-            },
+            }
             Ok(Envelope::Notification(notification)) => connection.on_notification(&notification),
             Ok(Envelope::Response(response)) => connection.on_response(response),
             Ok(Envelope::Batch(_)) => {
                 let error = ErrorObject::invalid_request("a batch cannot contain another batch");
-                responses.push(encode_error(ResponseId::Null, error));
+                responses.add_error(ResponseId::Null, error);
             }
             Err(unreadable) => {
                 let id = unreadable.id.map_or(ResponseId::Null, ResponseId::Id);
-                responses.push(encode_error(id, unreadable.error));
+                responses.add_error(id, unreadable.error);
             }
         }
     }
     if responses.is_empty() && running.is_empty() {
         return Ok(None);
     }
-    Ok(Some(async move {
-        while let Some(finished) = running.join_next().await {
-            responses.extend(finished.ok().flatten());
-        }
-        (!responses.is_empty()).then(|| array(&responses))
-    }))
+    Ok(Some(RunningBatch { running, responses }))
 }
 
 /// Returns the handler future of a request.
@@ -71,9 +90,11 @@ pub(crate) async fn start(
 /// Returns the response of a request that needs no handler.
 async fn start_request(
     connection: &mut MessageLoop,
+    responses: &BatchResponses,
     request: &RequestEnvelope<'_>,
 ) -> Result<HandlerFuture, Vec<u8>> {
     let reject = |error| encode_error(ResponseId::Id(request.id.clone()), error);
+    responses.check_capacity().map_err(reject)?;
     // Spec 2025-03-26, basic/lifecycle, "Initialization".
     if request.method == "initialize" {
         return Err(reject(ErrorObject::invalid_request(
@@ -87,17 +108,4 @@ async fn start_request(
         StartResult::Ready(work) => Ok(work),
         StartResult::Full(work) => connection.wait_for_permit().await.map(|()| work),
     }
-}
-
-/// Encodes messages as one JSON array.
-pub(crate) fn array(messages: &[Vec<u8>]) -> Vec<u8> {
-    let mut bytes = vec![b'['];
-    for (index, message) in messages.iter().enumerate() {
-        if index > 0 {
-            bytes.push(b',');
-        }
-        bytes.extend_from_slice(message);
-    }
-    bytes.push(b']');
-    bytes
 }

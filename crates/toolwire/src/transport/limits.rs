@@ -18,7 +18,8 @@ pub struct Limits {
     /// How many requests may run at once. A further request waits up to 250 ms, then it is rejected. Default: 1024.
     pub requests_in_flight: usize,
     /// How many bytes the messages of running requests may have in total. A request is always accepted if no other
-    /// request runs. Default: 64 MiB.
+    /// request runs. The responses of unfinished batches may have as many bytes; beyond it, a request of a batch gets an
+    /// error. Default: 64 MiB.
     pub bytes_in_flight: usize,
     /// How many `subscriptions/listen` streams may be open at once. Default: 1024.
     pub subscriptions: usize,

@@ -1,6 +1,7 @@
 //! The transports: HTTP, stdio, in process, and pairs of streams of your own.
 
 mod batch;
+mod batch_responses;
 #[cfg(feature = "client")]
 pub(crate) mod child;
 mod chunk;

@@ -5,6 +5,7 @@
 //! reaches it while it runs. Requests of both eras may interleave.
 
 mod backpressure;
+mod batch_budget;
 mod event_streams;
 mod listening;
 mod notifications;
@@ -20,6 +21,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::task::Poll;
 
 use serde_json::value::RawValue;
@@ -45,6 +47,7 @@ use crate::server::snapshot::Snapshot;
 use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::duplex::backpressure::Backpressure;
+use crate::transport::duplex::batch_budget::BatchBudget;
 use crate::transport::duplex::event_streams::EventStreams;
 use crate::transport::duplex::open_listen::{ForwardedListen, OpenListen};
 use crate::transport::duplex::reader::LineReader;
@@ -84,6 +87,8 @@ pub(crate) struct MessageLoop {
     forwarded_subscriptions: Vec<ForwardedListen>,
     /// Number of completed requests at the last overload. If unchanged, the connection is still overloaded.
     completed_at_overload: Option<u64>,
+    /// The bytes of the responses of unfinished batches.
+    batch_bytes: Arc<AtomicUsize>,
     _legacy: ListenerGuard,
     _client: ClientGuard,
 }
@@ -155,6 +160,7 @@ impl MessageLoop {
             event_streams: EventStreams::default(),
             forwarded_subscriptions: Vec::new(),
             completed_at_overload: None,
+            batch_bytes: Arc::default(),
             server,
             limits,
         }
@@ -369,13 +375,8 @@ impl MessageLoop {
 
     async fn on_batch(&mut self, messages: &[Box<RawValue>]) {
         match batch::start(self, messages).await {
-            Ok(Some(work)) => {
-                let out = Arc::clone(self.out());
-                let deliver: BoxFuture<'_, ()> = Box::pin(async move {
-                    if let Some(bytes) = work.await {
-                        out.push_response(bytes).await;
-                    }
-                });
+            Ok(Some(batch)) => {
+                let deliver: BoxFuture<'_, ()> = Box::pin(batch.respond_to(Arc::clone(self.out())));
                 self.tasks.spawn(deliver);
             }
             Ok(None) => {}
@@ -399,6 +400,11 @@ impl MessageLoop {
 
     fn respond(&mut self, bytes: Vec<u8>) {
         self.responses.flush_and_push(&self.context.out, bytes);
+    }
+
+    /// Returns an empty budget for the responses of one batch.
+    pub(crate) fn batch_budget(&self) -> BatchBudget {
+        BatchBudget::new(&self.batch_bytes, self.limits.bytes_in_flight)
     }
 
     fn out(&self) -> &Arc<OutgoingQueue> {

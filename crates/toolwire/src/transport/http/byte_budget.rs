@@ -9,6 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::transport::batch_responses::ResponseByteBudget;
+
 /// The largest part of the free bytes that one holder may use, as a divisor.
 const SHARE: usize = 8;
 
@@ -107,6 +109,12 @@ impl Reservation {
     /// Releases all bytes.
     pub(crate) fn clear(&mut self) {
         self.budget.release(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl ResponseByteBudget for Reservation {
+    fn try_grow(&mut self, bytes: usize) -> bool {
+        Self::try_grow(self, bytes)
     }
 }
 

@@ -43,8 +43,9 @@ pub struct HttpLimits {
     pub requests_in_flight: usize,
     /// The maximum total size of all messages that are being read or served. A request that exceeds it gets 503. Bytes
     /// are counted as they arrive, once for the body and once for the parameters that a running handler uses. One
-    /// message may use at most an eighth of the free bytes, so small messages fit when large ones do not. The effective
-    /// limit is at least twice `body_bytes`. Default: 128 MiB.
+    /// message may use at most an eighth of the free bytes, so small messages fit when large ones do not. The responses of
+    /// a batch count as one message until all of its requests have ended; those that do not fit are replaced by errors.
+    /// The effective limit is at least twice `body_bytes`. Default: 128 MiB.
     pub bytes_in_flight: usize,
     /// The maximum number of open streams of changes, which are not counted as requests. Another stream gets 503.
     /// Default: 20,000.

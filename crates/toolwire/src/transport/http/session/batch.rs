@@ -13,11 +13,12 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
-use crate::engine::encoding::{EncodedResponse, encode_error};
-use crate::transport::batch::array;
+use crate::engine::encoding::EncodedResponse;
+use crate::transport::batch_responses::BatchResponses;
 use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
 use crate::transport::http::exchange::running::{ExchangeFuture, OnDisconnect, RunningHandler};
 use crate::transport::http::options::LegacyMode;
+use crate::transport::http::permits::RequestPermit;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, FinalMessage, HttpResponse};
 use crate::transport::http::session::lookup::SessionLookup;
@@ -53,7 +54,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         post,
         lookup,
         context: Arc::clone(&context),
-        responses: Vec::new(),
+        responses: BatchResponses::new(post.endpoint.requests.bytes().reservation()),
         running: JoinSet::new(),
         changes_record: false,
         ids: Vec::new(),
@@ -79,7 +80,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
     }
     let Batch {
         lookup,
-        mut responses,
+        responses,
         mut running,
         ids,
         ..
@@ -88,17 +89,10 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         return response::empty(StatusCode::ACCEPTED);
     }
     let future = ExchangeFuture::Other(Box::pin(async move {
-        while let Some(finished) = running.join_next().await {
-            responses.extend(
-                finished
-                    .ok()
-                    .flatten()
-                    .map(|finished| finished.message.into_bytes()),
-            );
-        }
-        (!responses.is_empty()).then(|| FinalMessage {
+        while running.join_next().await.is_some() {}
+        responses.take_array().map(|array| FinalMessage {
             status: StatusCode::OK,
-            message: EncodedResponse::Message(array(&responses)),
+            message: EncodedResponse::Message(array),
         })
     }));
     // Each request of the batch has its own permit.
@@ -116,8 +110,8 @@ struct Batch<'a> {
     post: &'a IncomingRequest<'a>,
     lookup: SessionLookup,
     context: Arc<HttpStreamContext>,
-    responses: Vec<Vec<u8>>,
-    running: JoinSet<Option<FinalMessage>>,
+    responses: Arc<BatchResponses>,
+    running: JoinSet<()>,
     /// The ids of all requests of the batch.
     ids: Vec<RequestId>,
     /// Whether a message changed the record of the session.
@@ -157,11 +151,11 @@ impl Batch<'_> {
             }
             Ok(Envelope::Batch(_)) => {
                 let error = ErrorObject::invalid_request("a batch cannot contain another batch");
-                self.responses.push(encode_error(ResponseId::Null, error));
+                self.responses.add_error(ResponseId::Null, error);
             }
             Err(unreadable) => {
                 let id = unreadable.id.map_or(ResponseId::Null, ResponseId::Id);
-                self.responses.push(encode_error(id, unreadable.error));
+                self.responses.add_error(id, unreadable.error);
             }
         }
         Ok(())
@@ -169,9 +163,10 @@ impl Batch<'_> {
 
     fn start_request(&mut self, request: &RequestEnvelope<'_>) {
         self.ids.push(request.id.clone());
-        let id = ResponseId::Id(request.id.clone());
         let bytes = request.params.map_or(0, |params| params.get().len());
-        let started = self.admit(request).and_then(|admitted| match &self.lookup {
+        let admitted = self.responses.check_capacity();
+        let admitted = admitted.and_then(|()| self.admit(request));
+        let started = admitted.and_then(|admitted| match &self.lookup {
             SessionLookup::Session(session) => {
                 requests::start_in_session(self.post, session, &self.context, &admitted)
             }
@@ -179,25 +174,33 @@ impl Batch<'_> {
                 Ok(requests::start_alone(self.post, &self.context, &admitted))
             }
         });
-        match started {
+        let rejected = match started {
             Ok(StartedRequest::Finished(finished)) => {
                 self.changes_record |= requests::changes_record(&request.method);
-                self.responses.push(finished.message.into_bytes());
+                self.responses.add(&request.id, finished.message.into_bytes());
+                return;
             }
             Ok(StartedRequest::Running(future)) => {
                 match self.post.endpoint.requests.try_acquire(bytes) {
-                    Some(permit) => drop(self.running.spawn(async move {
-                        let finished = future.finish().await;
-                        drop(permit);
-                        finished
-                    })),
-                    None => self
-                        .responses
-                        .push(encode_error(id, Overloaded::new().into())),
+                    Some(permit) => return self.run(request.id.clone(), future, permit),
+                    None => Overloaded::new().into(),
                 }
             }
-            Err(error) => self.responses.push(encode_error(id, error)),
-        }
+            Err(error) => error,
+        };
+        let id = ResponseId::Id(request.id.clone());
+        self.responses.add_error(id, rejected);
+    }
+
+    /// Runs a request to its end. Its response is counted at once, because other requests may run much longer.
+    fn run(&mut self, id: RequestId, future: ExchangeFuture, permit: RequestPermit) {
+        let responses = Arc::clone(&self.responses);
+        self.running.spawn(async move {
+            if let Some(finished) = future.finish().await {
+                responses.add_of_handler(&id, finished.message.into_bytes());
+            }
+            drop(permit);
+        });
     }
 
     fn admit<'m>(&self, request: &'m RequestEnvelope<'m>) -> Result<Admitted<'m>, ErrorObject> {

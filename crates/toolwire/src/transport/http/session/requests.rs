@@ -18,7 +18,7 @@ use crate::engine::{
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::store::LogEntry;
-use crate::transport::batch::array;
+use crate::transport::batch_responses::array;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
 use crate::transport::http::exchange::running::{
@@ -287,7 +287,7 @@ impl RequestIds<'_> {
         };
         let message = match self {
             Self::One(id) => error(id),
-            Self::Batch(ids) => array(&ids.iter().map(error).collect::<Vec<_>>()),
+            Self::Batch(ids) => array(ids.iter().map(error).collect()),
         };
         LogEntry::Last(message.into())
     }
