@@ -41,6 +41,7 @@ mod session_messages;
 mod shutdown;
 mod store_changes;
 mod store_deadlines;
+mod store_disconnects;
 mod store_faults;
 mod store_streams;
 mod table;

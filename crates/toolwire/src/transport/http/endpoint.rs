@@ -230,30 +230,42 @@ impl HttpEndpoint {
     ) -> Result<Option<u64>, StoreError> {
         let SessionKey { id, principal, .. } = key;
         let (stores, node) = (&self.stores, self.node.name());
-        if is_published
-            && let Some(replacing) =
-                stores.replace_and_publish_session(id, principal, revision, record, node)
+        if !is_published || !stores.has_bus() {
+            let replaced = stores.replace_session(id, principal, revision, record.clone());
+            return replaced.await;
+        }
+        if let Some(replacing) =
+            stores.replace_and_publish_session(id, principal, revision, record, node)
         {
             return replacing.await;
         }
-        let replaced = stores.replace_session(id, principal, revision, record.clone());
-        let replaced = replaced.await?;
-        if let Some(revision) = replaced
-            && is_published
-            && stores.has_bus()
-        {
-            let updated = BusMessage::session_updated(node, id, record.clone(), revision);
-            stores.publish_all(&[updated]).await?;
-        }
-        Ok(replaced)
+        let (stores, key, node) = (stores.clone(), key.clone(), node.to_owned());
+        let record = record.clone();
+        uninterrupted(async move {
+            let SessionKey { id, principal, .. } = &key;
+            let replaced = stores.replace_session(id, principal, revision, record.clone());
+            let replaced = replaced.await?;
+            if let Some(revision) = replaced {
+                let updated = BusMessage::session_updated(&node, id, record, revision);
+                stores.publish_all(&[updated]).await?;
+            }
+            Ok(replaced)
+        })
+        .await
     }
 
     /// Ends a session on all nodes. Returns `false` if the principal has no session with this id.
     pub(crate) async fn end_session(
-        &self,
+        self: &Arc<Self>,
         id: &str,
         principal: &Principal,
     ) -> Result<bool, StoreError> {
+        let (endpoint, id, principal) = (Arc::clone(self), id.to_owned(), principal.clone());
+        uninterrupted(async move { endpoint.delete_session(&id, &principal).await }).await
+    }
+
+    /// Deletes the record of a session, and then ends what belongs to it.
+    async fn delete_session(&self, id: &str, principal: &Principal) -> Result<bool, StoreError> {
         let is_deleted = self.stores.delete_session(id, principal).await?;
         // A session that another node deleted ends, too.
         self.active_sessions.end(id, principal);
@@ -347,6 +359,15 @@ impl HttpEndpoint {
             limits.effective_session_idle(),
         )
     }
+}
+
+/// Runs a sequence of store calls to its end, also if its client disconnects and the request is dropped. Otherwise, the
+/// store would be changed, and the steps after that would be missing.
+async fn uninterrupted<T: Send + 'static>(
+    calls: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> Result<T, StoreError> {
+    let finished = tokio::spawn(calls).await;
+    finished.unwrap_or_else(|_| Err(StoreError::unknown("the calls of the store ended early")))
 }
 
 fn has_sessions(server: &Server, options: &HttpOptions) -> bool {
