@@ -96,9 +96,9 @@ impl LogReader {
         for (sequence, entry) in entries {
             self.after = sequence;
             match entry {
-                LogEntry::Message(message) => self.write_message(sequence, &message, out),
+                LogEntry::Message(message) => self.write_entry(sequence, &message, out),
                 LogEntry::Last(message) => {
-                    self.write_message(sequence, &message, out);
+                    self.write_entry(sequence, &message, out);
                     return StreamState::Ended;
                 }
                 LogEntry::End => return StreamState::Ended,
@@ -107,11 +107,21 @@ impl LogReader {
         StreamState::Open
     }
 
+    fn write_entry(&self, sequence: u64, message: &Bytes, out: &mut Vec<u8>) {
+        self.write_message(sequence, message, out);
+        self.context.attachment.record_read(sequence, message.len());
+    }
+
+    /// Writes a change notification. A client that resumes after it resumes after the last stored entry.
+    fn write_change(&self, change: &Bytes, out: &mut Vec<u8>) {
+        self.write_message(self.after, change, out);
+        self.context.attachment.record_change_read(change.len());
+    }
+
     fn write_message(&self, sequence: u64, message: &Bytes, out: &mut Vec<u8>) {
         let id = EventId::new(&self.context.key.stream, sequence).map(|id| id.to_string());
         sse::encode_message(out, id.as_deref(), message)
             .expect("event ids are made of visible characters");
-        self.context.attachment.record_read(message.len());
     }
 }
 
@@ -149,8 +159,7 @@ impl StreamSource for LogReader {
                         return Poll::Ready(StreamState::Ended);
                     }
                     for change in &changes {
-                        // A client that resumes after a change resumes after the last stored entry.
-                        self.write_message(self.after, change, out);
+                        self.write_change(change, out);
                     }
                     return Poll::Ready(StreamState::Open);
                 }

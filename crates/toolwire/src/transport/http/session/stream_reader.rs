@@ -53,6 +53,20 @@ struct AttachedReader {
 struct UnreadEntries {
     messages: usize,
     bytes: usize,
+    /// The number of the first entry that was counted. Older entries, which the reader gets from the log, never were.
+    first: Option<u64>,
+}
+
+impl UnreadEntries {
+    fn add(&mut self, bytes: usize) {
+        self.messages += 1;
+        self.bytes += bytes;
+    }
+
+    fn remove(&mut self, bytes: usize) {
+        self.messages = self.messages.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
 }
 
 /// The reason why a reader has to stop.
@@ -164,8 +178,8 @@ impl ResumableStream {
         for entry in entries {
             let number = writer.record(entry);
             if reader.attached {
-                reader.unread.messages += 1;
-                reader.unread.bytes += message_bytes(entry);
+                reader.unread.first.get_or_insert(number);
+                reader.unread.add(message_bytes(entry));
                 if let Some(local) = &mut reader.local {
                     local.push(number, entry);
                 }
@@ -180,8 +194,7 @@ impl ResumableStream {
         let mut state = self.lock();
         let reader = &mut state.reader;
         if let Some(local) = reader.local.as_mut().filter(|_| reader.attached) {
-            reader.unread.messages += 1;
-            reader.unread.bytes += notification.len();
+            reader.unread.add(notification.len());
             local.push_change(notification);
         }
         drop(state);
@@ -232,6 +245,8 @@ impl ResumableStream {
         let mut state = self.lock();
         state.writer = None;
         state.reader.local = None;
+        // A later writer on this node does not wait for the entries of other nodes.
+        state.reader.unread = UnreadEntries::default();
         drop(state);
         self.changed.notify_waiters();
     }
@@ -298,13 +313,24 @@ impl Attachment {
         }
     }
 
-    /// Records a message that was read.
-    pub(crate) fn record_read(&self, bytes: usize) {
+    /// Records that the message of an entry was read.
+    pub(crate) fn record_read(&self, number: u64, bytes: usize) {
+        self.change_unread(|unread| {
+            if unread.first.is_some_and(|first| number >= first) {
+                unread.remove(bytes);
+            }
+        });
+    }
+
+    /// Records that a change notification was read.
+    pub(crate) fn record_change_read(&self, bytes: usize) {
+        self.change_unread(|unread| unread.remove(bytes));
+    }
+
+    fn change_unread(&self, change: impl FnOnce(&mut UnreadEntries)) {
         let mut state = self.control.lock();
         if state.reader.number == self.number {
-            let unread = &mut state.reader.unread;
-            unread.messages = unread.messages.saturating_sub(1);
-            unread.bytes = unread.bytes.saturating_sub(bytes);
+            change(&mut state.reader.unread);
         }
         drop(state);
         self.control.changed.notify_waiters();
@@ -409,12 +435,54 @@ mod tests {
         assert!(is_full(41).await);
         control.record_written(&[message(1)]);
         assert!(is_full(1).await, "two messages reach the limit");
-        reader.record_read(60);
+        reader.record_read(2, 60);
         assert!(!is_full(1).await);
         control.record_written(&[message(1000)]);
         assert!(is_full(1).await);
         drop(reader);
         assert!(!is_full(1).await, "the reader is detached");
+    }
+
+    #[tokio::test]
+    async fn writer_waits_for_new_entries_while_the_reader_gets_old_ones() {
+        let limits = OutboxLimits {
+            messages: 2,
+            bytes: 100,
+        };
+        let control = ResumableStream::new("s".repeat(16));
+        control.set_writer(LogWriter::new(1, 1), None);
+        let is_full = async || {
+            timeout(Duration::ZERO, control.wait_for_capacity(1, 1, limits))
+                .await
+                .is_err()
+        };
+        control.record_written(&[message(30), message(30)]);
+        let reader = control.attach(&budget());
+        control.record_written(&[message(30)]);
+        control.send_change(Bytes::from_static(b"change"));
+        assert!(is_full().await);
+        for old in [1, 2] {
+            reader.record_read(old, 30);
+            assert!(is_full().await, "entry {old} was not counted");
+        }
+        reader.record_read(3, 30);
+        assert!(!is_full().await);
+        control.record_written(&[message(30)]);
+        assert!(is_full().await, "the change is unread");
+        reader.record_change_read(6);
+        assert!(!is_full().await);
+        reader.record_read(4, 30);
+        // Another node writes entry 6.
+        control.record_written(&[message(30)]);
+        control.leave_to_log();
+        control.set_writer(LogWriter::new(2, 7), None);
+        control.record_written(&[message(30), message(30)]);
+        for old in [5, 6] {
+            reader.record_read(old, 30);
+            assert!(is_full().await, "entry {old} is not counted");
+        }
+        reader.record_read(7, 30);
+        assert!(!is_full().await);
     }
 
     #[test]
