@@ -1,12 +1,16 @@
 //! Batches over HTTP, which only 2025-03-26 permits.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use toolwire::store::contract::{Fault, Faulty};
+use toolwire::store::{MemoryBus, MemorySessionStore, SessionStore};
 use toolwire::transport::http::{HttpLimits, HttpOptions, LegacyMode};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::fixture::{Fixture, HandlerEvent};
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::{Session, tool_call, tool_call_with_token};
-use toolwire_tests::peer::{legacy, notification, result_response, text};
+use toolwire_tests::peer::{cancel, legacy, notification, result_response, text};
 
 fn sorted(array: Value) -> Vec<Value> {
     let Value::Array(mut responses) = array else {
@@ -156,4 +160,59 @@ async fn responses_of_a_batch_have_a_limit_in_bytes() {
         // The bytes of a batch are free after its response.
         endpoint.wait_until_idle().await;
     }
+}
+
+#[tokio::test]
+async fn notification_that_cannot_be_processed_does_not_affect_the_requests_of_its_batch() {
+    let fixture = Fixture::new();
+    let bus = Arc::new(Faulty::new(Arc::<MemoryBus>::default()));
+    let options = HttpOptions::new().with_bus(bus.clone());
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
+    let session = Session::open(&endpoint, "2025-03-26").await;
+    // The second cancellation could be published, but is not processed after the first one.
+    bus.inject("publish_all", Fault::Error, 1);
+    let before = bus.calls("publish_all");
+    let batch = json!([
+        tool_call(1, "count", json!({"n": 1})),
+        cancel(7),
+        cancel(8),
+        tool_call(2, "count", json!({"n": 1})),
+    ]);
+    let responses = sorted(session.call(batch).await);
+    assert_eq!(bus.calls("publish_all"), before + 1);
+    assert_eq!(fixture.runs(), 2);
+    assert_eq!(responses.len(), 3, "{responses:?}");
+    assert_eq!(responses[0], result_response(1, text("counted")));
+    assert_eq!(responses[1], result_response(2, text("counted")));
+    assert_eq!(responses[2]["id"], Value::Null);
+    assert_eq!(responses[2]["error"]["data"]["reason"], "overloaded");
+    // A batch without requests has nothing else to report.
+    bus.inject("publish_all", Fault::Error, 1);
+    let rejected = session.post(&json!([cancel(7)])).await;
+    assert_eq!(rejected.status(), 503);
+    assert!(rejected.header("retry-after").is_some());
+}
+
+#[tokio::test]
+async fn requests_of_a_batch_whose_changes_cannot_be_stored_fail_alone() {
+    let fixture = Fixture::new();
+    let sessions = Arc::new(Faulty::new(Arc::<MemorySessionStore>::default()));
+    let options =
+        HttpOptions::new().with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
+    let session = Session::open(&endpoint, "2025-03-26").await;
+    let batch = json!([
+        legacy(1, "logging/setLevel", json!({"level": "error"})),
+        tool_call(2, "count", json!({"n": 1})),
+        legacy(3, "ping", json!({})),
+    ]);
+    sessions.inject("replace", Fault::Error, 1);
+    let responses = sorted(session.call(batch.clone()).await);
+    assert_eq!(responses.len(), 3, "{responses:?}");
+    assert_eq!(responses[0]["id"], 1);
+    assert_eq!(responses[0]["error"]["data"]["reason"], "overloaded");
+    assert_eq!(responses[1], result_response(2, text("counted")));
+    assert_eq!(responses[2], result_response(3, json!({})));
+    let repeated = sorted(session.call(batch).await);
+    assert_eq!(repeated[0], result_response(1, json!({})));
 }

@@ -11,8 +11,8 @@ use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire_tests::http::direct::{InProcessClient, in_session, next_chunk};
 use toolwire_tests::http::fixture::{Fixture, HandlerEvent};
 use toolwire_tests::http::request::Request;
-use toolwire_tests::http::session::tool_call;
-use toolwire_tests::peer::legacy;
+use toolwire_tests::http::session::{initialize_request, tool_call};
+use toolwire_tests::peer::{cancel, legacy};
 
 use crate::store_streams::{Ended, Stream};
 
@@ -116,4 +116,20 @@ async fn stored_change_of_a_session_is_published_although_its_client_has_disconn
             return;
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_of_a_batch_go_on_although_its_client_has_disconnected() {
+    let (sessions, bus) = (Arc::default(), Arc::default());
+    let mut node = Node::new(&sessions, &bus);
+    let opened = node.client.request(initialize_request("2025-03-26")).await;
+    let session = opened.session.expect("a session is opened");
+    node.bus.inject("publish_all", Fault::Slow(STORE_DELAY), 1);
+    let batch = json!([tool_call(1, "wait", json!({})), cancel(7)]);
+    let request = Request::post(&batch).in_session(&session, "2025-03-26");
+    node.send_and_disconnect(request).await;
+    node.fixture.expect(HandlerEvent::Started).await;
+    node.fixture.step();
+    node.fixture.step();
+    node.fixture.expect(HandlerEvent::Finished).await;
 }

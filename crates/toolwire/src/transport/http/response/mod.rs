@@ -187,17 +187,23 @@ fn retry_later(status: StatusCode, id: ResponseId, object: ErrorObject) -> HttpR
 /// Returns the response to a request that failed because of a store error.
 #[cold]
 pub(crate) fn store_error(failure: &StoreError) -> HttpResponse {
+    let mut response = overloaded(ResponseId::Absent, store_error_object(failure));
+    let seconds = HeaderValue::from(store_retry_seconds());
+    response.fields_mut().insert(RETRY_AFTER, seconds);
+    response
+}
+
+/// Returns the error of a request that failed because of a store, and logs the reason.
+#[cold]
+pub(crate) fn store_error_object(failure: &StoreError) -> ErrorObject {
     tracing::warn!(error = %failure, "a request failed because of a store error");
-    let mut response = unavailable(match failure {
+    overloaded_error(match failure {
         StoreError::Full | StoreError::OwnerFull => "there are too many sessions",
         StoreError::Taken
         | StoreError::Unavailable(_)
         | StoreError::Unknown(_)
         | StoreError::UnsupportedFormat => "sessions are temporarily unavailable",
-    });
-    let seconds = HeaderValue::from(store_retry_seconds());
-    response.fields_mut().insert(RETRY_AFTER, seconds);
-    response
+    })
 }
 
 /// Returns a random time of 1 to 3 seconds, so that the clients of all nodes do not return to a store at once.

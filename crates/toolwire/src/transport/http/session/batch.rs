@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use toolwire_proto::admit::{self, Admitted};
 use toolwire_proto::envelope::{Envelope, MalformedMessage, RequestEnvelope};
 use toolwire_proto::features::{Era, VersionFeatures};
-use toolwire_proto::requests::Overloaded;
+use toolwire_proto::requests::{Overloaded, overloaded_error};
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
@@ -55,9 +55,10 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         lookup,
         context: Arc::clone(&context),
         responses: BatchResponses::new(post.endpoint.requests.bytes().reservation()),
-        running: JoinSet::new(),
-        changes_record: false,
+        running: RunningRequests::default(),
+        unsaved: Vec::new(),
         ids: Vec::new(),
+        rejection: None,
     };
     let messages: Vec<_> = messages
         .iter()
@@ -68,26 +69,25 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         return rejection.into_response(ResponseId::Null);
     }
     for message in messages {
-        if let Err(rejection) = batch.start(message).await {
-            return rejection;
-        }
+        batch.start(message).await;
     }
-    if batch.changes_record
-        && let SessionLookup::Session(session) = &batch.lookup
-        && let Err(error) = post.endpoint.save(session).await
-    {
-        return response::store_error(&error);
-    }
+    batch.save().await;
     let Batch {
         lookup,
         responses,
-        mut running,
+        running,
         ids,
+        rejection,
         ..
     } = batch;
-    if responses.is_empty() && running.is_empty() {
-        return response::empty(StatusCode::ACCEPTED);
+    if responses.is_empty() && running.0.is_empty() {
+        return rejection.unwrap_or_else(|| response::empty(StatusCode::ACCEPTED));
     }
+    if rejection.is_some() {
+        let error = overloaded_error("notifications or responses of the batch were not processed");
+        responses.add_error(ResponseId::Null, error);
+    }
+    let mut running = running.into_tasks();
     let future = ExchangeFuture::Other(Box::pin(async move {
         while running.join_next().await.is_some() {}
         responses.take_array().map(|array| FinalMessage {
@@ -111,11 +111,31 @@ struct Batch<'a> {
     lookup: SessionLookup,
     context: Arc<HttpStreamContext>,
     responses: Arc<BatchResponses>,
-    running: JoinSet<()>,
+    running: RunningRequests,
+    /// The requests that changed the record of the session, which is not saved yet, and their responses.
+    unsaved: Vec<(RequestId, Vec<u8>)>,
     /// The ids of all requests of the batch.
     ids: Vec<RequestId>,
-    /// Whether a message changed the record of the session.
-    changes_record: bool,
+    /// The rejection of a notification or a response. Those after it are not processed.
+    rejection: Option<HttpResponse>,
+}
+
+/// The running requests of a batch whose messages are still being started. On drop they continue, because a disconnect is
+/// not a cancellation.
+#[derive(Default)]
+struct RunningRequests(JoinSet<()>);
+
+impl RunningRequests {
+    /// Returns the tasks, which end when they are dropped.
+    fn into_tasks(mut self) -> JoinSet<()> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Drop for RunningRequests {
+    fn drop(&mut self) {
+        self.0.detach_all();
+    }
 }
 
 impl Batch<'_> {
@@ -133,20 +153,20 @@ impl Batch<'_> {
         needed
     }
 
-    async fn start(
-        &mut self,
-        message: Result<Envelope<'_>, MalformedMessage>,
-    ) -> Result<(), HttpResponse> {
+    async fn start(&mut self, message: Result<Envelope<'_>, MalformedMessage>) {
         match message {
             Ok(Envelope::Request(request)) => self.start_request(&request),
+            Ok(Envelope::Notification(_) | Envelope::Response(_)) if self.rejection.is_some() => {}
             Ok(Envelope::Notification(notification)) => {
                 if let SessionLookup::Session(session) = &self.lookup {
-                    messages::on_notification(self.post, session, &notification).await?;
+                    let processed = messages::on_notification(self.post, session, &notification);
+                    self.rejection = processed.await.err();
                 }
             }
             Ok(Envelope::Response(response)) => {
                 if let SessionLookup::Session(session) = &self.lookup {
-                    messages::on_response(self.post, session, response).await?;
+                    let processed = messages::on_response(self.post, session, response);
+                    self.rejection = processed.await.err();
                 }
             }
             Ok(Envelope::Batch(_)) => {
@@ -158,7 +178,24 @@ impl Batch<'_> {
                 self.responses.add_error(id, unreadable.error);
             }
         }
-        Ok(())
+    }
+
+    /// Stores the record of the session if requests changed it, and adds their responses.
+    async fn save(&mut self) {
+        let unsaved = std::mem::take(&mut self.unsaved);
+        let mut saved = Ok(());
+        if !unsaved.is_empty()
+            && let SessionLookup::Session(session) = &self.lookup
+        {
+            saved = self.post.endpoint.save(session).await;
+        }
+        let saved = saved.map_err(|error| response::store_error_object(&error));
+        for (id, response) in unsaved {
+            match &saved {
+                Ok(()) => self.responses.add(&id, response),
+                Err(error) => self.responses.add_error(ResponseId::Id(id), error.clone()),
+            }
+        }
     }
 
     fn start_request(&mut self, request: &RequestEnvelope<'_>) {
@@ -176,8 +213,12 @@ impl Batch<'_> {
         });
         let rejected = match started {
             Ok(StartedRequest::Finished(finished)) => {
-                self.changes_record |= requests::changes_record(&request.method);
-                self.responses.add(&request.id, finished.message.into_bytes());
+                let response = finished.message.into_bytes();
+                if requests::changes_record(&request.method) {
+                    self.unsaved.push((request.id.clone(), response));
+                } else {
+                    self.responses.add(&request.id, response);
+                }
                 return;
             }
             Ok(StartedRequest::Running(future)) => {
@@ -195,7 +236,7 @@ impl Batch<'_> {
     /// Runs a request to its end. Its response is counted at once, because other requests may run much longer.
     fn run(&mut self, id: RequestId, future: ExchangeFuture, permit: RequestPermit) {
         let responses = Arc::clone(&self.responses);
-        self.running.spawn(async move {
+        self.running.0.spawn(async move {
             if let Some(finished) = future.finish().await {
                 responses.add_of_handler(&id, finished.message.into_bytes());
             }
