@@ -12,6 +12,9 @@ const SMALL_OBJECT: usize = 16;
 /// The number of names that fit without an allocation.
 const INLINE: usize = 16;
 
+// The names of a large object are always in `OpenNames::spilled`.
+const _: () = assert!(INLINE <= SMALL_OBJECT);
+
 #[derive(Debug)]
 pub(super) struct OpenNames<'a> {
     inline: [&'a str; INLINE],
@@ -48,7 +51,7 @@ impl<'a> OpenNames<'a> {
             return self.push_unusual(name, object_mark);
         }
         let earlier = &self.inline[object_mark..self.inline_count];
-        let repeats = earlier.len() < SMALL_OBJECT && earlier.contains(&name.text);
+        let repeats = earlier.contains(&name.text);
         self.inline[self.inline_count] = name.text;
         self.inline_count += 1;
         repeats
@@ -76,35 +79,30 @@ impl<'a> OpenNames<'a> {
     /// Removes the names of the innermost object. Returns `true` if two names of a large object are equal.
     #[inline]
     pub(super) fn close(&mut self, object_mark: usize) -> bool {
-        if self.spilled.is_empty() && self.inline_count <= object_mark + SMALL_OBJECT {
+        if self.spilled.is_empty() {
             self.inline_count = object_mark;
             return false;
         }
-        self.close_large(object_mark)
+        self.close_spilled(object_mark)
     }
 
-    /// Removes the names of a large object, or of an object among many names.
+    /// Removes the names of an object that is large or among many names.
     #[cold]
-    fn close_large(&mut self, object_mark: usize) -> bool {
-        let any_escaped = self.any_escaped;
-        let names = &mut self.names_mut()[object_mark..];
+    fn close_spilled(&mut self, object_mark: usize) -> bool {
         let mut repeats = false;
+        let names = &mut self.spilled[object_mark..];
         if names.len() > SMALL_OBJECT {
-            if any_escaped {
+            if self.any_escaped {
                 names.sort_unstable_by(|a, b| characters(a).cmp(characters(b)));
             } else {
                 names.sort_unstable();
             }
-            let names = &self.names()[object_mark..];
+            let names = &self.spilled[object_mark..];
             repeats = names.windows(2).any(|pair| self.same(pair[0], pair[1]));
         }
-        if self.spilled.is_empty() {
-            self.inline_count = object_mark;
-        } else {
-            self.spilled.truncate(object_mark);
-            if object_mark == 0 {
-                self.inline_count = 0;
-            }
+        self.spilled.truncate(object_mark);
+        if object_mark == 0 {
+            self.inline_count = 0;
         }
         repeats
     }
@@ -118,14 +116,6 @@ impl<'a> OpenNames<'a> {
             &self.inline[..self.inline_count]
         } else {
             &self.spilled
-        }
-    }
-
-    fn names_mut(&mut self) -> &mut [&'a str] {
-        if self.spilled.is_empty() {
-            &mut self.inline[..self.inline_count]
-        } else {
-            &mut self.spilled
         }
     }
 }
