@@ -3,7 +3,7 @@
 //! A client may send a request to one node and its cancellation to another. The bus can be faster than the request. So a
 //! cancellation waits a short time for its request, which is then not served.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::sync::lock;
 /// a request most.
 pub(crate) const REQUEST_DELAY: Duration = Duration::from_secs(3);
 
-/// The maximum number of cancellations that wait. Beyond it, the oldest are forgotten.
+/// The maximum number of cancellations that wait. Beyond it, the oldest one of the session with the most is forgotten.
 const MAX_CANCELLATIONS: usize = 1024;
 
 /// The maximum length of a request id in bytes. The cancellation of a longer one does not wait.
@@ -48,7 +48,8 @@ impl EarlyCancellations {
         let now = Instant::now();
         waiting.retain(|early| early.until > now);
         if waiting.len() >= MAX_CANCELLATIONS {
-            waiting.pop_front();
+            let oldest = oldest_of_largest_session(&waiting);
+            oldest.and_then(|oldest| waiting.remove(oldest));
         }
         waiting.push_back(EarlyCancellation {
             session: session.to_owned(),
@@ -82,6 +83,18 @@ impl EarlyCancellations {
     }
 }
 
+/// Returns the index of the oldest cancellation of the session with the most. So a client that sends many cancellations does
+/// not remove those of others.
+fn oldest_of_largest_session(waiting: &VecDeque<EarlyCancellation>) -> Option<usize> {
+    let mut sessions: HashMap<&str, (usize, usize)> = HashMap::new();
+    for (index, early) in waiting.iter().enumerate() {
+        let (count, _oldest) = sessions.entry(&early.session).or_insert((0, index));
+        *count += 1;
+    }
+    let largest = sessions.into_values().max_by_key(|(count, _)| *count);
+    largest.map(|(_, oldest)| oldest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +111,22 @@ mod tests {
         assert!(!early.take("a", &1.into()), "another request with its id");
         tokio::time::advance(REQUEST_DELAY).await;
         assert!(!early.take("a", &2.into()), "it was too late");
+    }
+
+    #[tokio::test]
+    async fn many_cancellations_of_one_session_do_not_remove_those_of_others() {
+        let early = EarlyCancellations::default();
+        let until = Instant::now() + Duration::from_secs(3600);
+        early.add("a", &1.into(), until);
+        early.add("a", &2.into(), until);
+        let ids = 0..2 * i64::try_from(MAX_CANCELLATIONS).unwrap();
+        for id in ids.clone() {
+            early.add("b", &id.into(), until);
+        }
+        assert!(early.take("a", &1.into()));
+        assert!(early.take("a", &2.into()));
+        let waiting = ids.filter(|id| early.take("b", &(*id).into()));
+        assert_eq!(waiting.count(), MAX_CANCELLATIONS - 2);
     }
 
     #[tokio::test]
