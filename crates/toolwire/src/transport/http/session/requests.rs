@@ -222,6 +222,8 @@ pub(crate) fn start_in_session(
         }
         Ok(Dispatch::Later(future)) => future,
     };
+    // The handler and the middleware of a request that is rejected here have not begun, because its future was not polled. Only
+    // a middleware that waits before a method that changes the session was polled once.
     let key = session.state.begin(&id, cancellable, &cancellation, size)?;
     let entry = SessionLedgerEntry {
         state: Arc::clone(&session.state),
