@@ -170,3 +170,27 @@ async fn rejected_initialize_opens_no_session() {
     assert_eq!(response.message()["error"]["message"], "closed");
     assert_eq!(endpoint.counts().sessions, 0);
 }
+
+/// Records the sessions that have ended.
+#[derive(Clone, Default)]
+struct ClosedSessions(Arc<Mutex<Vec<String>>>);
+
+impl Middleware for ClosedSessions {
+    fn handle<'a>(&'a self, request: &'a mut Exchange, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(next.run(request))
+    }
+
+    fn session_closed(&self, session: &str) {
+        let mut closed = self.0.lock().expect("not poisoned");
+        closed.push(session.to_owned());
+    }
+}
+
+#[tokio::test]
+async fn middleware_learns_once_that_a_session_was_deleted() {
+    let closed = ClosedSessions::default();
+    let endpoint = Endpoint::serve(&rich_server().with_middleware(closed.clone())).await;
+    let session = Session::open(&endpoint, "2025-11-25").await;
+    assert_eq!(session.end().await.status(), 204);
+    assert_eq!(*closed.0.lock().unwrap(), [session.id]);
+}

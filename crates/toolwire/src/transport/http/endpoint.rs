@@ -267,12 +267,12 @@ impl HttpEndpoint {
     /// Deletes the record of a session, and then ends what belongs to it.
     async fn delete_session(&self, id: &str, principal: &Principal) -> Result<bool, StoreError> {
         let is_deleted = self.stores.delete_session(id, principal).await?;
-        // A session that another node deleted ends, too.
-        self.active_sessions.end(id, principal);
         if !is_deleted {
+            // A session that another node deleted ends, too.
+            self.active_sessions.end(id, principal);
             return Ok(false);
         }
-        self.active_sessions.session_closed(id);
+        self.active_sessions.end_deleted(id);
         // The events are removed even if the other nodes were not notified, because no client can resume the session.
         let (signalled, removed) = tokio::join!(
             self.signal(id, SessionSignal::Ended),

@@ -65,8 +65,7 @@ async fn remove_expired(stores: Stores, active: Weak<ActiveSessions>, interval: 
         };
         for session in expired {
             // The session ends first, because a later write would create its streams again.
-            active.end(&session.id, &session.principal);
-            active.session_closed(&session.id);
+            active.end_deleted(&session.id);
             let removed = stores.remove_streams(&session.principal, &session.id);
             if let Err(error) = removed.await {
                 tracing::warn!(%error, "the streams of an expired session cannot be removed");

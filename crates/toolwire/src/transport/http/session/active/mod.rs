@@ -145,7 +145,7 @@ impl ActiveSessions {
         self.lock().find(id)
     }
 
-    /// Ends the active session of a session that is no longer in the store.
+    /// Ends the active session of a principal, if there is one. Its record may have been deleted by another node.
     pub(crate) fn end(&self, id: &str, principal: &Principal) {
         if let Some(active) = self
             .find(id)
@@ -155,22 +155,33 @@ impl ActiveSessions {
         }
     }
 
+    /// Ends a session whose record is no longer in the store, whether or not it is active.
+    pub(crate) fn end_deleted(&self, id: &str) {
+        // Recorded first, so that a session that becomes active at this moment does not miss it.
+        self.loading.set_ended(id);
+        match self.find(id) {
+            Some(active) => active.end(),
+            None => self.session_closed(id),
+        }
+    }
+
     /// Applies a signal of another node.
     pub(crate) fn on_signal(&self, id: &str, signal: SessionSignal) {
-        // Recorded first, so that a session that becomes active at this moment does not miss it.
-        if let SessionSignal::Updated { record, revision } = &signal {
-            self.loading.set_record(id, record, *revision);
-        }
-        if matches!(signal, SessionSignal::Ended) {
-            self.session_closed(id);
+        match &signal {
+            SessionSignal::Ended => return self.end_deleted(id),
+            // Recorded first, as in `end_deleted`.
+            SessionSignal::Updated { record, revision } => {
+                self.loading.set_record(id, record, *revision);
+            }
+            SessionSignal::Cancelled { .. } | SessionSignal::StreamMoved { .. } => {}
         }
         if let Some(active) = self.find(id) {
             active.on_signal(signal);
         }
     }
 
-    /// Tells the server that a session has ended, whether or not it is active.
-    pub(crate) fn session_closed(&self, id: &str) {
+    /// Tells the server that a session has ended.
+    fn session_closed(&self, id: &str) {
         self.loading.set_ended(id);
         if let Some(server) = &self.server {
             server.snapshot().session_closed(id);
