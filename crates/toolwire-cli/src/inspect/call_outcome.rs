@@ -129,24 +129,24 @@ impl CallError {
 }
 
 /// Returns the name or the URI in the parameters of a request.
-pub(super) fn named(params: &RawJson) -> Option<String> {
+pub(super) fn named(params: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Named {
         name: Option<String>,
         uri: Option<String>,
     }
-    let named: Named = params.parse().ok()?;
+    let named: Named = serde_json::from_str(params).ok()?;
     named.name.or(named.uri)
 }
 
 /// Returns `true` for the result of a tool that failed.
-pub(super) fn is_error(result: &RawJson) -> bool {
+pub(super) fn is_error(result: &str) -> bool {
     #[derive(Deserialize)]
-    struct Failed {
-        #[serde(rename = "isError")]
-        is_error: Option<Box<RawValue>>,
+    struct Failed<'r> {
+        #[serde(borrow, rename = "isError")]
+        is_error: Option<&'r RawValue>,
     }
-    let failed = result.parse::<Failed>().ok();
+    let failed: Option<Failed<'_>> = serde_json::from_str(result).ok();
     failed
         .and_then(|failed| failed.is_error)
         .is_some_and(|value| value.get() == "true")

@@ -59,7 +59,7 @@ impl Calls {
         prepared: Vec<SavedResponse>,
         on_error: impl FnOnce(&Error) + Send + 'static,
     ) -> Option<u64> {
-        let name = named(&params);
+        let name = named(params.get());
         let mut table = self.lock();
         let running = table.by_id.values().filter(|entry| entry.is_running());
         if running.count() >= self.limits.running {
@@ -264,7 +264,8 @@ impl Calls {
         let outcome = &mut entry.outcome;
         outcome.summary.state = state;
         outcome.summary.took_ms = Some(took);
-        outcome.summary.failed = Some(error.is_some() || result.as_deref().is_some_and(is_error));
+        let is_failed_tool = result.as_ref().is_some_and(|result| is_error(result.get()));
+        outcome.summary.failed = Some(error.is_some() || is_failed_tool);
         outcome.bytes = result.as_ref().map(|result| result.get().len());
         outcome.result = result;
         outcome.error = error;

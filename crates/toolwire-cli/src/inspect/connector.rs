@@ -124,12 +124,12 @@ impl Connector {
         settings: &Settings,
     ) -> Result<Client, Failure> {
         let server = self.server();
-        let (log, recordings) = (Arc::clone(&self.log), self.recordings.clone());
-        let stderr = (Arc::clone(&self.log), self.recordings.clone());
+        let (log, recordings) = (self.log.begin_connection(), self.recordings.clone());
+        let stderr = (log.clone(), self.recordings.clone());
         let inside = self.inside.clone();
         let mark = MarkCalls(self.inside.clone());
         let hidden = hidden_headers(target);
-        let http = InspectLayer::new(&self.log, &self.faults, &self.recordings, hidden);
+        let http = InspectLayer::new(&log, &self.faults, &self.recordings, hidden);
         let delay = DelayRequests(self.faults.clone());
         let trace = ReportTrace(self.inputs.calls().clone());
         let has_timeout = server.timeout.is_some();

@@ -1,14 +1,14 @@
 //! The log of `toolwire inspect`: messages in both directions, HTTP headers, and standard error of the server.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use tokio::sync::watch;
 
+use crate::inspect::log_head::{EntryHead, boundary};
 use crate::record::{RecordedEvent, RecordedKind};
 use crate::sync::lock;
 
@@ -33,9 +33,6 @@ impl Default for LogLimits {
         }
     }
 }
-
-/// The maximum number of bytes of a method and of an id that are stored. Longer ones are truncated.
-const NAME_BYTES: usize = 256;
 
 /// The number of characters of an entry in lists of entries.
 const SUMMARY_CHARS: usize = 300;
@@ -71,8 +68,9 @@ struct LogEntry {
     time: u64,
     kind: LogKind,
     direction: Option<Direction>,
-    method: Option<String>,
-    id: Option<String>,
+    /// The number of the connection. Events of this command have none.
+    connection: Option<u64>,
+    head: EntryHead,
     /// The size before truncation.
     bytes: usize,
     /// Shared with searches, so that they do not hold the lock.
@@ -87,10 +85,10 @@ pub(super) struct LogSummary {
     kind: LogKind,
     #[serde(rename = "dir", skip_serializing_if = "Option::is_none")]
     direction: Option<Direction>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
+    #[serde(rename = "conn", skip_serializing_if = "Option::is_none")]
+    connection: Option<u64>,
+    #[serde(flatten)]
+    head: EntryHead,
     bytes: usize,
     pub(super) text: String,
 }
@@ -125,6 +123,8 @@ pub(super) struct Log {
     limits: LogLimits,
     start: Instant,
     entries: Mutex<Entries>,
+    /// The number of connections that began.
+    connections: AtomicU64,
     /// The number of the newest entry.
     newest: watch::Sender<u64>,
 }
@@ -135,23 +135,30 @@ impl Log {
             limits,
             start: Instant::now(),
             entries: Mutex::default(),
+            connections: AtomicU64::new(0),
             newest: watch::Sender::new(0),
         }
     }
 
-    /// Adds a message of the protocol. Received bytes are not always a valid message.
-    pub(super) fn message(&self, direction: Direction, bytes: &[u8]) {
-        let text = String::from_utf8_lossy(bytes);
-        self.push(self.now(), LogKind::Message, Some(direction), &text);
+    /// Begins another connection. Ids of requests are unique only within one.
+    pub(super) fn begin_connection(self: &Arc<Self>) -> ConnectionLog {
+        ConnectionLog {
+            log: Arc::clone(self),
+            number: self.connections.fetch_add(1, Ordering::Relaxed) + 1,
+        }
     }
 
     /// Adds an event of a record, with its time.
     pub(super) fn recorded(&self, event: &RecordedEvent) {
-        let kind = match event.kind {
-            RecordedKind::Message => LogKind::Message,
-            RecordedKind::Http => LogKind::Http,
-            RecordedKind::Stderr => LogKind::Stderr,
-            RecordedKind::Note => LogKind::Note,
+        let text = &event.text;
+        let (kind, head) = match event.kind {
+            RecordedKind::Message => (LogKind::Message, EntryHead::of_message(text)),
+            RecordedKind::Http => {
+                let is_sent = event.is_sent == Some(true);
+                (LogKind::Http, EntryHead::of_http(text, is_sent, None))
+            }
+            RecordedKind::Stderr => (LogKind::Stderr, EntryHead::default()),
+            RecordedKind::Note => (LogKind::Note, EntryHead::default()),
         };
         let direction = event.is_sent.map(|is_sent| {
             if is_sent {
@@ -160,53 +167,51 @@ impl Log {
                 Direction::In
             }
         });
-        self.push(event.time, kind, direction, &event.text);
+        let origin = Origin {
+            time: event.time,
+            direction,
+            connection: Some(event.connection),
+        };
+        self.push(origin, kind, head, text);
     }
 
-    /// Adds the start of an HTTP message.
-    pub(super) fn http(&self, direction: Direction, text: &str) {
-        self.push(self.now(), LogKind::Http, Some(direction), text);
-    }
-
-    /// Adds a line of the server's standard error.
+    /// Adds a line of standard error of a server that this command started for all connections.
     pub(super) fn stderr(&self, line: &str) {
-        self.push(self.now(), LogKind::Stderr, None, line);
+        self.push(self.now(), LogKind::Stderr, EntryHead::default(), line);
     }
 
     /// Adds a report of the server about an exchange, which is JSON with the method and the id of the request.
     pub(super) fn inside(&self, report: &str) {
-        self.push(self.now(), LogKind::Inside, None, report);
+        let head = EntryHead::of_report(report);
+        self.push(self.now(), LogKind::Inside, head, report);
     }
 
     /// Adds an event of this command.
     pub(super) fn note(&self, text: &str) {
-        self.push(self.now(), LogKind::Note, None, text);
+        self.push(self.now(), LogKind::Note, EntryHead::default(), text);
     }
 
-    /// Returns the microseconds since the start of the log.
-    fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    /// Returns now, without a connection.
+    fn now(&self) -> Origin {
+        Origin {
+            time: u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX),
+            direction: None,
+            connection: None,
+        }
     }
 
-    fn push(&self, time: u64, kind: LogKind, direction: Option<Direction>, text: &str) {
-        let head = match kind {
-            LogKind::Message | LogKind::Inside => serde_json::from_str(text).unwrap_or_default(),
-            LogKind::Http | LogKind::Stderr | LogKind::Note => MessageHead::default(),
-        };
-        let short = |text: &str| text[..boundary(text, NAME_BYTES)].to_owned();
-        let method = head.method.map(|method| short(&method));
-        let id = head.id.map(|id| short(id.get().trim_matches('"')));
+    fn push(&self, origin: Origin, kind: LogKind, head: EntryHead, text: &str) {
         let end = boundary(text, self.limits.entry_bytes);
         let mut entries = self.lock();
         entries.last += 1;
         let number = entries.last;
         let entry = LogEntry {
             number,
-            time,
+            time: origin.time,
             kind,
-            direction,
-            method,
-            id,
+            direction: origin.direction,
+            connection: origin.connection,
+            head,
             bytes: text.len(),
             body: text[..end].into(),
         };
@@ -290,28 +295,65 @@ impl Log {
     }
 }
 
-/// Returns the last position of a character within the limit.
-fn boundary(text: &str, limit: usize) -> usize {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    end
+/// When and where something was logged.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    /// Microseconds since the start of the log.
+    time: u64,
+    direction: Option<Direction>,
+    connection: Option<u64>,
 }
 
-/// The members of a message that lists of entries show.
-#[derive(Debug, Default, Deserialize)]
-struct MessageHead<'m> {
-    #[serde(borrow, default)]
-    method: Option<Cow<'m, str>>,
-    #[serde(borrow, default)]
-    id: Option<&'m RawValue>,
+/// The log of one connection to the server. Clones share it.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionLog {
+    log: Arc<Log>,
+    number: u64,
+}
+
+impl ConnectionLog {
+    /// Adds a message of the protocol. Received bytes are not always a valid message.
+    pub(super) fn message(&self, direction: Direction, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let head = EntryHead::of_message(&text);
+        self.push(Some(direction), LogKind::Message, head, &text);
+    }
+
+    /// Adds the start of an HTTP message. `id` is that of the request in the body.
+    pub(super) fn http(&self, direction: Direction, text: &str, id: Option<&str>) {
+        let is_sent = direction == Direction::Out;
+        let head = EntryHead::of_http(text, is_sent, id.map(str::to_owned));
+        self.push(Some(direction), LogKind::Http, head, text);
+    }
+
+    /// Adds why an HTTP request has no response. `id` is that of the request in its body.
+    pub(super) fn http_failed(&self, reason: &str, id: Option<String>) {
+        let head = EntryHead {
+            id,
+            failed: true,
+            ..EntryHead::default()
+        };
+        self.push(None, LogKind::Note, head, reason);
+    }
+
+    /// Adds a line of the server's standard error.
+    pub(super) fn stderr(&self, line: &str) {
+        self.push(None, LogKind::Stderr, EntryHead::default(), line);
+    }
+
+    fn push(&self, direction: Option<Direction>, kind: LogKind, head: EntryHead, text: &str) {
+        let origin = Origin {
+            direction,
+            connection: Some(self.number),
+            ..self.log.now()
+        };
+        self.log.push(origin, kind, head, text);
+    }
 }
 
 impl LogEntry {
     fn stored_bytes(&self) -> usize {
-        let names = [&self.method, &self.id].into_iter().flatten();
-        self.body.len() + names.map(String::len).sum::<usize>()
+        self.body.len() + self.head.stored_bytes()
     }
 
     fn summary(&self) -> LogSummary {
@@ -320,8 +362,8 @@ impl LogEntry {
             t: self.time,
             kind: self.kind,
             direction: self.direction,
-            method: self.method.clone(),
-            id: self.id.clone(),
+            connection: self.connection,
+            head: self.head.clone(),
             bytes: self.bytes,
             text: self.body.chars().take(SUMMARY_CHARS).collect(),
         }
@@ -334,12 +376,12 @@ mod tests {
 
     use super::*;
 
-    fn log(entries: usize, bytes: usize, entry_bytes: usize) -> Log {
-        Log::new(LogLimits {
+    fn log(entries: usize, bytes: usize, entry_bytes: usize) -> Arc<Log> {
+        Arc::new(Log::new(LogLimits {
             entries,
             bytes,
             entry_bytes,
-        })
+        }))
     }
 
     fn texts(log: &Log) -> Vec<String> {
@@ -382,24 +424,16 @@ mod tests {
     }
 
     #[test]
-    fn methods_and_ids_are_limited_and_count() {
-        let check = |length: usize, expected: usize| {
-            // The limit permits exactly one entry.
-            let id = json!("i".repeat(length));
-            let message = json!({"id": id, "method": "m".repeat(length)}).to_string();
-            let log = log(10, message.len() + 2 * expected, 10_000);
-            log.message(Direction::Out, message.as_bytes());
-            let entries = log.after(0, 10);
-            assert_eq!(entries[0].method.as_ref().map(String::len), Some(expected));
-            assert_eq!(entries[0].id.as_ref().map(String::len), Some(expected));
-            log.stderr("");
-            assert_eq!(log.after(0, 10).len(), 2);
-            log.stderr("x");
-            assert_eq!(texts(&log), ["", "x"]);
-        };
-        check(NAME_BYTES, NAME_BYTES);
-        check(NAME_BYTES + 1, NAME_BYTES);
-        check(10 * NAME_BYTES, NAME_BYTES);
+    fn stored_names_count() {
+        let message = json!({"id": "i", "method": "m", "params": {"name": "n"}}).to_string();
+        // The limit permits exactly one entry.
+        let log = log(10, message.len() + 3, 10_000);
+        let connection = log.begin_connection();
+        connection.message(Direction::Out, message.as_bytes());
+        connection.stderr("");
+        assert_eq!(texts(&log), [message.as_str(), ""]);
+        connection.stderr("x");
+        assert_eq!(texts(&log), ["", "x"]);
     }
 
     #[test]
@@ -424,16 +458,51 @@ mod tests {
     }
 
     #[test]
-    fn messages_have_a_method_and_an_id() {
+    fn entries_have_the_head_of_their_kind() {
         let log = log(10, 1000, 1000);
-        log.message(
-            Direction::Out,
-            br#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,
-        );
-        log.message(Direction::In, b"no message");
+        let connection = log.begin_connection();
+        let call = br#"{"id":"a","method":"tools/call","params":{"name":"add"}}"#;
+        connection.message(Direction::Out, call);
+        connection.http(Direction::In, "503 Service Unavailable", Some("a"));
+        connection.http_failed("no connection", Some("a".to_owned()));
+        log.inside(r#"{"id":"a","method":"tools/call","name":"add"}"#);
+        // Text of the server is not read as a message.
+        connection.stderr(r#"{"id":"a","method":"tools/call"}"#);
+        let heads = log.after(0, 10).into_iter().map(|entry| entry.head);
+        let head = |is_call: bool, failed: bool| EntryHead {
+            id: Some("a".to_owned()),
+            method: is_call.then(|| "tools/call".to_owned()),
+            name: is_call.then(|| "add".to_owned()),
+            failed,
+            error: None,
+        };
+        let expected = [
+            head(true, false),
+            head(false, true),
+            head(false, true),
+            head(true, false),
+            EntryHead::default(),
+        ];
+        assert_eq!(heads.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn entries_have_the_number_of_their_connection() {
+        let log = log(10, 1000, 1000);
+        let (first, second) = (log.begin_connection(), log.begin_connection());
+        second.message(Direction::Out, b"{}");
+        first.stderr("a");
+        log.note("b");
+        log.recorded(&RecordedEvent {
+            time: 1,
+            connection: 7,
+            kind: RecordedKind::Http,
+            is_sent: Some(false),
+            text: "500".to_owned(),
+        });
         let entries = log.after(0, 10);
-        assert_eq!(entries[0].method.as_deref(), Some("ping"));
-        assert_eq!(entries[0].id.as_deref(), Some("a"));
-        assert_eq!((&entries[1].method, &entries[1].id), (&None, &None));
+        let connections: Vec<_> = entries.iter().map(|entry| entry.connection).collect();
+        assert_eq!(connections, [Some(2), Some(1), None, Some(7)]);
+        assert!(entries[3].head.failed);
     }
 }

@@ -24,6 +24,7 @@ mod inside;
 mod inspector;
 mod lists;
 mod log;
+mod log_head;
 mod log_search;
 mod recordings;
 mod saved;

@@ -20,6 +20,8 @@ pub(crate) enum RecordedKind {
 pub(crate) struct RecordedEvent {
     /// Microseconds since the start of the record.
     pub(crate) time: u64,
+    /// The number of the connection.
+    pub(crate) connection: u64,
     pub(crate) kind: RecordedKind,
     /// `None` if the event has no direction.
     pub(crate) is_sent: Option<bool>,
@@ -55,6 +57,7 @@ pub(crate) fn read_events(
         };
         receive(RecordedEvent {
             time: line.t,
+            connection: line.conn,
             kind,
             is_sent: line.dir.map(|direction| direction == "out"),
             text,
@@ -100,26 +103,32 @@ mod tests {
             r#"{"t":2,"conn":1,"dir":"out","kind":"http","method":"POST","path":"/mcp","headers":{"accept":"a"}}"#,
             r#"{"t":3,"conn":1,"dir":"out","kind":"message","body":{"id":1}}"#,
             r#"{"t":4,"conn":1,"dir":"in","kind":"http","status":200,"headers":{}}"#,
-            r#"{"t":5,"conn":1,"kind":"stderr","text":"ready"}"#,
+            r#"{"t":5,"conn":2,"kind":"stderr","text":"ready"}"#,
             r#"{"t":6,"conn":1,"kind":"span","took_us":1}"#,
             r#"{"t":7,"co"#,
         ];
         std::fs::write(&path, lines.join("\n")).expect("the record is written");
         let mut found = Vec::new();
         let read = read_events(&path, |event| {
-            found.push((event.time, event.kind, event.is_sent, event.text));
+            found.push(event);
         });
         std::fs::remove_dir_all(&directory).expect("the directory is removed");
         read.expect("a valid record");
-        let event = |time, kind, is_sent, text: &str| (time, kind, is_sent, text.to_owned());
+        let event = |time, connection, kind, is_sent, text: &str| RecordedEvent {
+            time,
+            connection,
+            kind,
+            is_sent,
+            text: text.to_owned(),
+        };
         assert_eq!(
             found,
             [
-                event(1, RecordedKind::Note, None, "connection 1 to files"),
-                event(2, RecordedKind::Http, Some(true), "POST /mcp\naccept: a"),
-                event(3, RecordedKind::Message, Some(true), r#"{"id":1}"#),
-                event(4, RecordedKind::Http, Some(false), "200"),
-                event(5, RecordedKind::Stderr, None, "ready"),
+                event(1, 1, RecordedKind::Note, None, "connection 1 to files"),
+                event(2, 1, RecordedKind::Http, Some(true), "POST /mcp\naccept: a"),
+                event(3, 1, RecordedKind::Message, Some(true), r#"{"id":1}"#),
+                event(4, 1, RecordedKind::Http, Some(false), "200"),
+                event(5, 2, RecordedKind::Stderr, None, "ready"),
             ]
         );
     }

@@ -113,13 +113,13 @@ async fn record_is_not_recorded_or_compared() {
     let header = json!({
         "format": "mcplog", "version": 1, "began": "", "tool": "", "redacted": [], "target": "stdio",
     });
-    let stderr = json!({"t": 7, "conn": 1, "kind": "stderr", "text": "ready"});
+    let stderr = json!({"t": 7, "conn": 2, "kind": "stderr", "text": "ready"});
     let file = directory.write("a.mcplog", &format!("{header}\n{stderr}\n"));
     let command = InspectCommand::start(&[&file]).await;
     let log = command.get("/api/log").await;
     assert_eq!(
-        (&log[0]["text"], &log[0]["t"]),
-        (&json!("ready"), &json!(7))
+        (&log[0]["text"], &log[0]["t"], &log[0]["conn"]),
+        (&json!("ready"), &json!(7), &json!(2))
     );
     assert_eq!(command.get("/api/account").await, json!({"kind": "none"}));
     let (status, error) = command.set_recording(true).await;
