@@ -27,8 +27,13 @@ pub(super) struct CallSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     pub(super) state: CallState,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) took_ms: Option<u64>,
+    /// The duration in microseconds. The page gets milliseconds.
+    #[serde(
+        rename = "tookMs",
+        serialize_with = "milliseconds",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) took_us: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) failed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +86,20 @@ impl CallOutcome {
 
 fn is_zero(number: &usize) -> bool {
     *number == 0
+}
+
+/// The duration from which a fraction of a millisecond does not matter, in microseconds.
+const WHOLE_FROM_US: u64 = 10_000;
+
+/// Writes milliseconds: with a fraction for a short duration, otherwise whole.
+fn milliseconds<S: Serializer>(took_us: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match *took_us {
+        Some(took) if took < WHOLE_FROM_US && took % 1000 != 0 => {
+            serializer.serialize_f64(took as f64 / 1000.0)
+        }
+        Some(took) => serializer.serialize_u64(took / 1000),
+        None => serializer.serialize_none(),
+    }
 }
 
 fn shared_result<S: Serializer>(
@@ -150,4 +169,36 @@ pub(super) fn is_error(result: &str) -> bool {
     failed
         .and_then(|failed| failed.is_error)
         .is_some_and(|value| value.get() == "true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_durations_have_a_fraction() {
+        let check = |took_us: u64, expected: &str| {
+            let summary = CallSummary {
+                id: 1,
+                method: "ping".to_owned(),
+                name: None,
+                state: CallState::Done,
+                took_us: Some(took_us),
+                failed: Some(false),
+                progress: None,
+                trace_id: None,
+                reports: 0,
+                inputs: Vec::new(),
+            };
+            let json = serde_json::to_string(&summary).expect("JSON");
+            let member = format!("\"tookMs\":{expected},");
+            assert!(json.contains(&member), "{json}");
+        };
+        check(0, "0");
+        check(103, "0.103");
+        check(2_000, "2");
+        check(9_999, "9.999");
+        check(10_000, "10");
+        check(1_234_567, "1234");
+    }
 }

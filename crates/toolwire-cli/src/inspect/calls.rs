@@ -72,7 +72,7 @@ impl Calls {
             method: method.clone(),
             name,
             state: CallState::Running,
-            took_ms: None,
+            took_us: None,
             failed: None,
             progress: None,
             trace_id: None,
@@ -260,10 +260,10 @@ impl Calls {
             return;
         };
         entry.abort = None;
-        let took = u64::try_from(entry.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took = u64::try_from(entry.start.elapsed().as_micros()).unwrap_or(u64::MAX);
         let outcome = &mut entry.outcome;
         outcome.summary.state = state;
-        outcome.summary.took_ms = Some(took);
+        outcome.summary.took_us = Some(took);
         let is_failed_tool = result.as_ref().is_some_and(|result| is_error(result.get()));
         outcome.summary.failed = Some(error.is_some() || is_failed_tool);
         outcome.bytes = result.as_ref().map(|result| result.get().len());
