@@ -1,4 +1,4 @@
-// The filter of the log: words, and `kind:`, `dir:`, `method:`, `id:` with a value. `-` before a part excludes.
+// The filter of the log: words, and `kind:`, `dir:`, `conn:`, `method:`, `id:` with a value. `-` before a part excludes.
 
 import type { LogEntry } from "./model";
 
@@ -8,7 +8,7 @@ type Test = (entry: LogEntry) => boolean | undefined;
 /** Returns whether the whole text of an entry contains a word, or undefined if that is not known yet. */
 export type BodyTest = (word: string, entry: LogEntry) => boolean | undefined;
 
-export const FILTER_HELP = "Words, kind:message|http|stderr|note|inside, dir:in|out, method:tools, id:3. A minus excludes.";
+export const FILTER_HELP = "Words, kind:message|http|stderr|note|inside, dir:in|out, conn:1, method:tools, id:3. A minus excludes.";
 
 /** Returns the test of a filter. All parts must match. `contains` is used for entries of which the page has a part. */
 export function logFilter(text: string, contains: BodyTest): Test {
@@ -27,7 +27,7 @@ export function logFilter(text: string, contains: BodyTest): Test {
 }
 
 /** Returns the method of a message, or of the request that it responds to. */
-const methodOf = (entry: LogEntry): string => (entry.method ?? entry.request ?? "").toLowerCase();
+const methodOf = (entry: LogEntry): string => (entry.method ?? entry.request?.method ?? "").toLowerCase();
 
 function partOf(part: string, contains: BodyTest): { test: Test; isWord: boolean } {
   if (part.length > 1 && part.startsWith("-")) {
@@ -46,6 +46,8 @@ function partOf(part: string, contains: BodyTest): { test: Test; isWord: boolean
       return property((entry) => entry.kind === value);
     case "dir":
       return property((entry) => entry.dir === value);
+    case "conn":
+      return property((entry) => String(entry.conn ?? "") === value);
     case "method":
       return property((entry) => methodOf(entry).includes(value));
     case "id":

@@ -162,10 +162,17 @@ export interface LogEntry {
   t: number;
   kind: "message" | "http" | "stderr" | "note" | "inside";
   dir?: "out" | "in";
+  /** The number of the connection. Ids of requests are unique only within one. */
+  conn?: number;
   method?: string;
+  /** The id of a message, or of the request whose HTTP headers these are. */
   id?: string;
+  /** The name of the tool or prompt, or the URI. */
+  name?: string;
+  error?: { code: number; message: string };
+  failed?: boolean;
   bytes: number;
   text: string;
-  /** The method of the request that a response belongs to. The page adds it. */
-  request?: string;
+  /** The request that a response belongs to. The page adds it. */
+  request?: { method: string; name?: string | undefined };
 }

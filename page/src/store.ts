@@ -4,6 +4,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { ApiError, get, post, readEvents, request } from "./api";
 import type { Json, JsonObject } from "./json";
 import type { CallOutcome, CallSummary, InputRequest, Item, ListKind, LogEntry, State } from "./model";
+import { exchangeOf } from "./exchanges";
 import { plainLine } from "./plain_text";
 import { loadSavedCalls } from "./saved_calls";
 
@@ -166,23 +167,23 @@ function receive(name: string, data: Json): void {
   }
 }
 
-/** The methods of requests without a response, by direction and id. */
-const requests = new Map<string, string>();
+/** The requests without a response, by their keys. */
+const requests = new Map<string, NonNullable<LogEntry["request"]>>();
 /** The maximum number of such requests. */
 const MAX_REQUESTS = 10_000;
 
-/** Adds the method of its request to each response. */
+/** Adds its request to each response. */
 function addRequests(entries: LogEntry[]): void {
   for (const entry of entries) {
-    if (entry.kind !== "message" || entry.id === undefined) continue;
+    const key = exchangeOf(entry);
+    if (entry.kind !== "message" || key === undefined) continue;
     if (entry.method !== undefined) {
       if (requests.size >= MAX_REQUESTS) requests.clear();
-      requests.set(`${entry.dir} ${entry.id}`, entry.method);
+      requests.set(key, { method: entry.method, name: entry.name });
       continue;
     }
-    const key = `${entry.dir === "in" ? "out" : "in"} ${entry.id}`;
-    const method = requests.get(key);
-    if (method !== undefined) entry.request = method;
+    const request = requests.get(key);
+    if (request !== undefined) entry.request = request;
     requests.delete(key);
   }
 }

@@ -102,9 +102,65 @@ async function searchChecks(browser, path) {
   command.end();
 }
 
+/** Opens the log of a record with failures, and with two connections that use the same ids. */
+async function rowChecks(browser, path) {
+  const message = (t, conn, dir, body) => JSON.stringify({ t, conn, dir, kind: "message", body: { jsonrpc: "2.0", ...body } });
+  const call = (t, conn, id, name) => message(t, conn, "out", { id, method: "tools/call", params: { name, arguments: {} } });
+  const result = { content: [], structuredContent: { error: "none" } };
+  const lines = [
+    call(1_000_000, 1, 1, "add"),
+    message(2_000_000, 1, "out", { id: 2, method: "prompts/get", params: { name: "greet" } }),
+    message(3_000_000, 1, "out", { id: 3, method: "resources/read", params: { uri: "demo://notes" } }),
+    call(4_000_000, 2, 1, "fail"),
+    message(5_000_000, 1, "in", { id: 1, result }),
+    message(6_000_000, 1, "in", { id: 2, error: { code: -32602, message: "no such prompt" } }),
+    message(7_000_000, 2, "in", { id: 1, result: { content: [], isError: true } }),
+    message(11_000_000, 2, "in", { method: "notifications/resources/updated", params: { uri: "demo://notes" } }),
+    message(12_345_000, 2, "in", { method: "notifications/tools/list_changed" }),
+  ];
+  writeFileSync(path, `${[JSON.stringify(HEADER), ...lines].join("\n")}\n`);
+  const command = await inspect(path);
+  const { context, page, problems } = await open(browser, command.url);
+  await show(page, "Log");
+  await page.getByText(`${lines.length} of ${lines.length} entries`).waitFor();
+
+  await check("rows_begin_with_what_the_entries_are_about", async () => {
+    equal(await page.locator(".log-subject").allInnerTexts(), [
+      "add tools/call",
+      "greet prompts/get",
+      "demo://notes resources/read",
+      "fail tools/call",
+      "add tools/call",
+      "-32602 no such prompt greet prompts/get",
+      "tool error fail tools/call",
+      "demo://notes notifications/resources/updated",
+      "notifications/tools/list_changed",
+    ]);
+    const places = await page.locator(".log-line .badge").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().x));
+    equal(new Set(places).size, 1, "columns of the kind");
+    await inAppearances(page, "a log with failures");
+  });
+
+  await check("timeline_shows_failures_and_open_requests", async () => {
+    const classes = await page.locator(".timeline rect").evaluateAll((all) => all.map((one) => one.getAttribute("class")));
+    equal(classes, ["done", "failed", "open", "failed"]);
+    const titles = await page.locator(".timeline title").allTextContents();
+    equal(titles, ["tools/call add 4000.0 ms", "prompts/get greet 4000.0 ms, failed", "resources/read demo://notes open", "tools/call fail 3000.0 ms, failed"]);
+  });
+
+  await check("connection_is_a_part_of_the_filter", async () => {
+    await page.getByRole("searchbox", { name: "Filter the log" }).fill("conn:2 method:tools/call");
+    await page.getByText(/^2 of/).waitFor();
+    equal(problems, []);
+  });
+  await context.close();
+  command.end();
+}
+
 export async function logChecks(browser) {
   const found = mkdtempSync(join(tmpdir(), "toolwire-page-"));
   await searchChecks(browser, join(found, "long.mcplog"));
+  await rowChecks(browser, join(found, "failures.mcplog"));
   rmSync(found, { recursive: true });
 
   await check("log_of_20000_entries_is_as_fast_as_of_1000", async () => {

@@ -53,7 +53,7 @@ export async function storeChecks() {
   const command = new FakeCommand();
   globalThis.localStorage = { getItem: () => "token" };
   globalThis.fetch = command.fetch;
-  const { announcement, log, run, startCall } = await bundled('export * from "./store";');
+  const { announcement, exchangesOf, log, run, startCall } = await bundled('export * from "./exchanges"; export * from "./store";');
   let opening = command.opening();
   void run();
   await opening;
@@ -98,6 +98,45 @@ export async function storeChecks() {
     }
     while (log.value.at(-1)?.seq !== 102 * PART) await new Promise((resolve) => setImmediate(resolve));
     equal([log.value.length, log.value[0].seq], [100_000, 2 * PART + 1]);
+  });
+
+  await check("responses_belong_to_a_request_of_their_connection", async () => {
+    const seq = log.value.at(-1).seq;
+    const message = (number, conn, dir, other) => ({ seq: seq + number, t: 0, kind: "message", conn, dir, id: "1", bytes: 1, text: "", ...other });
+    command.send("log", [
+      message(1, 1, "out", { method: "tools/call", name: "add" }),
+      message(2, 2, "out", { method: "prompts/get", name: "greet" }),
+      message(3, 1, "in", { method: "roots/list" }),
+      message(4, 1, "in", {}),
+      message(5, 2, "in", {}),
+      message(6, 1, "out", {}),
+    ]);
+    while (log.value.at(-1)?.seq !== seq + 6) await new Promise((resolve) => setImmediate(resolve));
+    const requests = log.value.slice(-3).map((entry) => entry.request);
+    equal(requests, [{ method: "tools/call", name: "add" }, { method: "prompts/get", name: "greet" }, { method: "roots/list" }]);
+  });
+
+  await check("exchanges_end_with_their_response_or_a_failed_http_request", async () => {
+    const entry = (t, kind, dir, id, other) => ({ seq: t, t, kind, conn: 1, dir, id, bytes: 1, text: "", ...other });
+    const request = (t, id) => entry(t, "message", "out", id, { method: "ping" });
+    const exchanges = exchangesOf([
+      request(1, "failed"),
+      request(2, "rejected"),
+      request(3, "repeated"),
+      request(4, "broken"),
+      request(5, "open"),
+      entry(6, "message", "in", "failed", { failed: true }),
+      entry(7, "http", "out", "rejected", {}),
+      entry(8, "http", "in", "rejected", { failed: true }),
+      // After a login, the request is sent again.
+      entry(9, "http", "in", "repeated", { failed: true }),
+      entry(10, "http", "in", "repeated", {}),
+      entry(11, "message", "in", "repeated", {}),
+      entry(12, "note", undefined, "broken", { failed: true }),
+      // Another connection has the same id.
+      { ...entry(13, "message", "in", "open", {}), conn: 2 },
+    ]);
+    equal(exchanges.map(({ end = null, failed }) => [end, failed]), [[6, true], [8, true], [11, false], [12, true], [null, false]]);
   });
 
   await check("announced_names_are_plain_lines", async () => {

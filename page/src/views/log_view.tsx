@@ -120,17 +120,29 @@ const ARROWS = { out: "→", in: "←" };
 function Line(props: { entry: LogEntry }) {
   const { entry } = props;
   return (
-    <span class={`log-line ${entry.kind}`}>
+    <span class={`log-line ${entry.kind}${entry.failed ? " failed" : ""}`}>
       <span class="time">{(entry.t / 1_000_000).toFixed(3)}</span>
       <span class="badge">{entry.kind}</span>
       <span aria-label={entry.dir === "out" ? "sent" : entry.dir === "in" ? "received" : undefined} role={entry.dir ? "img" : undefined}>
         {entry.dir ? ARROWS[entry.dir] : ""}
       </span>
-      <span class="log-text">
-        {entry.method ? <strong>{plainLine(entry.method)} </strong> : null}
-        {entry.request ? <em>{plainLine(entry.request)} </em> : null}
-        {plainLine(entry.text.slice(0, 300))}
-      </span>
+      <Subject entry={entry} />
+      <span class="log-text">{plainLine(entry.text.slice(0, 300))}</span>
+    </span>
+  );
+}
+
+/** What an entry is about: the name and the method of a request, and the error of a response. */
+function Subject(props: { entry: LogEntry }) {
+  const { kind, method, name, error, failed, request } = props.entry;
+  const about = method === undefined ? request : { method, name };
+  const problem = error ? `${error.code} ${error.message}` : failed && kind === "message" ? "tool error" : undefined;
+  if (about === undefined && problem === undefined) return null;
+  return (
+    <span class="log-subject">
+      {problem !== undefined && <span class="error">{plainLine(problem)} </span>}
+      {about?.name !== undefined && <strong>{plainLine(about.name)} </strong>}
+      {about && (about.name === undefined ? <strong>{plainLine(about.method)}</strong> : plainLine(about.method))}
     </span>
   );
 }

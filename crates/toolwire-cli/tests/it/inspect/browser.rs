@@ -91,11 +91,13 @@ const SCHEMA_CHECKS: [&str; 6] = [
 ];
 
 /// The checks of `store.mjs`.
-const STORE_CHECKS: [&str; 5] = [
+const STORE_CHECKS: [&str; 7] = [
     "missed_end_of_a_call_is_in_the_next_state",
     "end_of_a_call_between_two_streams_is_noticed",
     "call_without_a_stored_outcome_ends",
     "log_has_its_newest_entries",
+    "responses_belong_to_a_request_of_their_connection",
+    "exchanges_end_with_their_response_or_a_failed_http_request",
     "announced_names_are_plain_lines",
 ];
 
@@ -129,9 +131,12 @@ const BUILD_CHECKS: [&str; 3] = [
 ];
 
 /// The checks of `log.mjs`.
-const LOG_CHECKS: [&str; 3] = [
+const LOG_CHECKS: [&str; 6] = [
     "words_are_found_in_whole_entries",
     "failed_search_is_shown",
+    "rows_begin_with_what_the_entries_are_about",
+    "timeline_shows_failures_and_open_requests",
+    "connection_is_a_part_of_the_filter",
     "log_of_20000_entries_is_as_fast_as_of_1000",
 ];
 
