@@ -74,6 +74,27 @@ export async function demo(browser, url, era) {
     await looksWell("a result with structured content");
   });
 
+  await check("text_field_keeps_the_focus_and_line_breaks", async () => {
+    await select(page, "echo", "echo");
+    const field = page.getByLabel("text (required)");
+    const long = "0123456789".repeat(12);
+    await field.focus();
+    // The keyboard types into the element that has the focus.
+    await page.keyboard.type(long);
+    equal(await field.inputValue(), long);
+    await page.evaluate(() => navigator.clipboard.writeText("first\nsecond"));
+    await page.keyboard.press("Control+a");
+    await page.keyboard.press("Control+v");
+    await page.keyboard.press("Shift+Enter");
+    await page.keyboard.type("third");
+    equal(await field.inputValue(), "first\nsecond\nthird");
+    await looksWell("a text with lines");
+    await field.focus();
+    await page.keyboard.press("Enter");
+    await outcome.getByText("first\nsecond\nthird", { exact: true }).waitFor();
+    equal(await field.inputValue(), "first\nsecond\nthird");
+  });
+
   await check("tool_error_is_shown", async () => {
     await select(page, "fail", "fail");
     await page.getByLabel("message (required)").fill("<b>broken</b>");
@@ -167,6 +188,13 @@ export async function demo(browser, url, era) {
     const field = page.locator(".details form input").first();
     await field.pressSequentially("a");
     await page.locator("datalist option").first().waitFor({ state: "attached" });
+    const name = await field.getAttribute("id");
+    await page.evaluate(() => navigator.clipboard.writeText("b\r\nc"));
+    await field.press("Control+v");
+    await page.keyboard.type("d");
+    equal(await page.locator(`textarea#${name}`).inputValue(), "ab\ncd");
+    await looksWell("a prompt with lines");
+    await page.locator(`textarea#${name}`).fill("a");
     await call("Get prompt");
     await outcome.getByText(/user|assistant/).first().waitFor();
     await looksWell("a prompt");

@@ -6,7 +6,8 @@ import { plainLine, plainText } from "../plain_text";
 import { Row, hintOf, type FieldProps, type Resolved } from "./field_row";
 import { checkDepth, type Schema, type SchemaRoot } from "./limits";
 import { asArray, asObject, choicesOf, initialValue, resolve, typesOf, variantLabel, variantsOf } from "./resolve";
-import { BooleanField, ChoiceField, NumberField, OtherField, TextField } from "./simple_fields";
+import { BooleanField, ChoiceField, NumberField, OtherField } from "./simple_fields";
+import { TextField } from "./text_field";
 import { matches } from "./variant_match";
 
 /** One value of a form. Throws a SchemaLimitError if its schema or the whole form is beyond a limit. */
@@ -31,10 +32,15 @@ export function Field(props: FieldProps) {
     case "number":
     case "integer":
       return <NumberField {...props} schema={schema} />;
-    case "string":
-      return <TextField {...props} schema={schema} />;
     case "null":
       return <Row {...props} schema={schema} id={undefined} control={<code>null</code>} />;
+    case "string":
+    case undefined:
+      return typeof props.value === "string" ? (
+        <TextField {...props} schema={schema} value={props.value} />
+      ) : (
+        <OtherField {...props} schema={schema} />
+      );
     default:
       return <OtherField {...props} schema={schema} />;
   }

@@ -1,40 +1,10 @@
-// The fields of values without parts: text, numbers, booleans, choices, and values that a form cannot show.
+// The fields of values without parts except text: numbers, booleans, choices, and values that a form cannot show.
 
 import { useId } from "preact/hooks";
 import { equal, numberText, parseNumber } from "../json";
 import { plainLine } from "../plain_text";
 import { Row, describedBy, hintOf, type Resolved } from "./field_row";
 import { choicesOf, initialValue, typesOf } from "./resolve";
-
-export function TextField(props: Resolved) {
-  const id = useId();
-  const { schema, value } = props;
-  const text = typeof value === "string" ? value : undefined;
-  if (text === undefined) return <OtherField {...props} />;
-  const change = (event: Event) => {
-    const typed = (event.currentTarget as HTMLInputElement).value;
-    props.onTyped?.(typed);
-    props.onChange(typed);
-  };
-  const types: Record<string, "email" | "url" | "date" | "text"> = { email: "email", uri: "url", date: "date", time: "text", "date-time": "text" };
-  const format = typeof schema.format === "string" ? schema.format : undefined;
-  const isLong = text.includes("\n") || text.length > 80 || schema.contentMediaType !== undefined;
-  const common = { id, value: text, onInput: change, spellcheck: false, ...describedBy(id, schema) };
-  const list = props.suggestions && props.suggestions.length > 0 ? `${id}-list` : undefined;
-  const control = isLong ? (
-    <textarea rows={Math.min(12, text.split("\n").length + 1)} {...common} />
-  ) : (
-    <>
-      <input type={(format && types[format]) || "text"} autocomplete="off" {...common} {...(list ? { list } : {})} />
-      {list && (
-        <datalist id={list}>
-          {props.suggestions?.map((one) => <option key={one} value={one} />)}
-        </datalist>
-      )}
-    </>
-  );
-  return <Row {...props} id={id} control={control} hint={hintOf(schema)} />;
-}
 
 export function NumberField(props: Resolved) {
   const id = useId();
@@ -105,8 +75,6 @@ export function ChoiceField(props: Resolved) {
 
 /** A value that the form cannot show. It stays as it is. */
 export function OtherField(props: Resolved) {
-  const isText = typesOf(props.schema).length === 0 && typeof props.value === "string";
-  if (isText) return <TextField {...props} />;
   const type = typesOf(props.schema)[0];
   const control = (
     <div>

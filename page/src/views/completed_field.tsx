@@ -29,7 +29,6 @@ export function CompletedField(props: {
   const offers = isObject(state.value?.server?.capabilities.completions as Json);
   useEffect(() => () => clearTimeout(timer.current), []);
   const typed = (text: string) => {
-    if (!offers) return;
     clearTimeout(timer.current);
     const own = ++attempt.current;
     timer.current = setTimeout(async () => {
@@ -54,7 +53,7 @@ export function CompletedField(props: {
       value={value}
       onChange={(next) => props.onChange(String(next))}
       onRemove={props.onRemove}
-      onTyped={typed}
+      onTyped={offers ? typed : undefined}
       suggestions={suggestions}
     />
   );

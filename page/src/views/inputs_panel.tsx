@@ -10,6 +10,7 @@ import { SchemaRoot } from "../schema/limits";
 import { asArray, asObject, initialValue } from "../schema/resolve";
 import { SchemaForm } from "../schema/schema_form";
 import { calls, inputs, messageOf } from "../store";
+import { submitOnCtrlEnter } from "../submit_keys";
 import { Boundary } from "../widgets/boundary";
 import { Conversation } from "../widgets/conversation";
 import { JsonTree } from "../widgets/json_tree";
@@ -110,6 +111,7 @@ function FormInput({ input, respond }: Props) {
   };
   return (
     <form
+      onKeyDown={submitOnCtrlEnter}
       onSubmit={(event) => {
         event.preventDefault();
         if (valid) accept();
@@ -168,6 +170,7 @@ function SamplingInput({ input, respond }: Props) {
   const content = isObject(value) && isObject(value.content) ? value.content : undefined;
   return (
     <form
+      onKeyDown={submitOnCtrlEnter}
       onSubmit={(event) => {
         event.preventDefault();
         if (valid) respond({ result: value });

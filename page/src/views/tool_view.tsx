@@ -6,6 +6,7 @@ import type { Item } from "../model";
 import { plainLine, plainText } from "../plain_text";
 import { asObject } from "../schema/resolve";
 import { connected } from "../store";
+import { submitOnCtrlEnter } from "../submit_keys";
 import { Progress, useCall } from "../widgets/call_state";
 import { Inside } from "../widgets/inside";
 import { JsonTree } from "../widgets/json_tree";
@@ -41,23 +42,20 @@ export function ToolView(props: { tool: Item }) {
       )}
       {typeof tool.description === "string" && <p class="prose">{plainText(tool.description)}</p>}
       <form
+        // The server decides whether a value is valid.
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           if (ready) run();
         }}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && ready) {
-            event.preventDefault();
-            run();
-          }
-        }}
+        onKeyDown={submitOnCtrlEnter}
       >
         <ArgumentsEditor schema={schema} value={value} onValid={setValid} />
         <div class="toolbar">
           <button type="submit" class="primary" disabled={!ready}>
             Call
           </button>
-          <span class="hint">{reason ?? "Enter in a field, or Ctrl+Enter"}</span>
+          <span class="hint">{reason ?? "Enter in a field, or Ctrl+Enter. Shift+Enter adds a line."}</span>
         </div>
       </form>
       {call.running !== undefined && <Progress id={call.running} />}

@@ -16,11 +16,12 @@ use crate::client::small_server::SmallServer;
 use crate::process::within;
 
 /// The checks of `demo.mjs` in both eras.
-const DEMO_CHECKS: [&str; 21] = [
+const DEMO_CHECKS: [&str; 22] = [
     "secret_leaves_the_address",
     "form_and_json_edit_one_value",
     "invalid_json_is_dropped_with_its_editor",
     "call_shows_structured_content",
+    "text_field_keeps_the_focus_and_line_breaks",
     "tool_error_is_shown",
     "progress_and_cancel",
     "input_requests_get_responses",
