@@ -181,6 +181,14 @@ export async function keystrokes(field, texts) {
   }, texts);
 }
 
+/** Returns the name of the element that has the focus. */
+export function focused(page) {
+  return page.evaluate(() => {
+    const element = document.activeElement;
+    return element.getAttribute("aria-label") ?? element.labels?.[0]?.innerText ?? element.innerText;
+  });
+}
+
 export function ensure(condition, what) {
   if (!condition) throw new Error(what);
 }

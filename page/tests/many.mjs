@@ -1,7 +1,7 @@
 // The page with a server of 1,000 tools and hostile text, over HTTP.
 
 import { execFileSync } from "node:child_process";
-import { check, containsValue, ensure, environment, equal, hasValue, inAppearances, keystroke, open, select, show } from "./browser.mjs";
+import { check, containsValue, ensure, environment, equal, focused, hasValue, inAppearances, keystroke, open, select, show } from "./browser.mjs";
 
 export async function many(browser, url) {
   const { context, page, problems } = await open(browser, url);
@@ -38,15 +38,33 @@ export async function many(browser, url) {
     await colours("red", "green", "blue");
     ensure(await page.getByRole("button", { name: "Move colours 1 up" }).isDisabled(), "the first item can be moved up");
     ensure(await page.getByRole("button", { name: "Move colours 3 down" }).isDisabled(), "the last item can be moved down");
+    // The focus stays with the moved item, and goes to a new item, or to the neighbour of a removed one.
+    const hasFocus = async (name) => equal(await focused(page), name, "focus");
     await press("Move colours 1 down");
     await colours("green", "red", "blue");
-    await press("Move colours 3 up");
+    await hasFocus("Move colours 2 down");
+    await press("Move colours 2 down");
     await colours("green", "blue", "red");
+    await hasFocus("Move colours 3 up");
+    await page.keyboard.press("Enter");
+    await colours("green", "red", "blue");
+    await hasFocus("Move colours 2 up");
     await press("Remove colours 1");
-    await colours("blue", "red");
+    await colours("red", "blue");
+    await hasFocus("colours 1");
+    await press("Remove colours 2");
+    await colours("red");
+    await hasFocus("colours 1");
+    await press("Remove colours 1");
+    await colours();
+    await hasFocus("Add item to colours");
+    for (const count of [1, 2, 3]) {
+      await press("Add item to colours");
+      await colours(...Array(count).fill("red"));
+      await hasFocus(`colours ${count}`);
+    }
+    await page.getByLabel("colours 1", { exact: true }).selectOption({ label: "blue" });
     await page.getByLabel("colours 2", { exact: true }).selectOption({ label: "green" });
-    await colours("blue", "green");
-    await press("Add item to colours");
     await colours("blue", "green", "red");
 
     const count = page.getByLabel("count (required)");
@@ -61,6 +79,7 @@ export async function many(browser, url) {
     await page.getByLabel("day (required)").fill("2026-11-16");
     equal(await page.getByLabel("day (required)").getAttribute("type"), "date");
     await press("Add mail");
+    await hasFocus("mail");
     const mail = page.getByLabel("mail", { exact: true });
     equal(await mail.getAttribute("type"), "email");
     await mail.fill("a@example.com");
@@ -71,6 +90,8 @@ export async function many(browser, url) {
     await press("Add code");
     await page.getByLabel("code", { exact: true }).fill("0150");
     await press("Remove code");
+    await page.getByRole("button", { name: "Add code" }).waitFor();
+    await hasFocus("Add code");
     await press("Add urgent");
     await page.getByLabel("urgent", { exact: true }).check();
     const expected = { colours: ["blue", "green", "red"], count: 5, day: "2026-11-16", address: { city: "Oslo" }, mail: "a@example.com", urgent: true };
@@ -82,6 +103,38 @@ export async function many(browser, url) {
     await mail.fill("nobody");
     await page.getByRole("button", { name: "Call", exact: true }).click();
     await outcome.getByText(/nobody/).first().waitFor();
+  });
+
+  await check("named_members_are_added_and_removed", async () => {
+    await select(page, "map", "map");
+    const json = page.getByLabel("Arguments as JSON");
+    const name = page.getByLabel("Name of a new member of arguments");
+    const add = page.getByRole("button", { name: "Add member to arguments" });
+    ensure(await add.isDisabled(), "a member without a name can be added");
+    await name.fill("one");
+    await name.press("Enter");
+    await page.getByLabel("one", { exact: true }).fill("1");
+    await name.fill("two words");
+    await add.click();
+    await page.getByLabel("two words", { exact: true }).waitFor();
+    equal(await focused(page), "two words", "focus");
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("2");
+    await hasValue(json, '{"labels":{},"one":1,"twowords":2}');
+    await name.fill("one");
+    await page.getByText("There is a member with this name.").waitFor();
+    ensure(await add.isDisabled(), "a member can be added twice");
+    await page.getByRole("button", { name: "Remove one" }).click();
+    await hasValue(json, '{"labels":{},"twowords":2}');
+    equal(await focused(page), "two words", "focus");
+    // A nested map has texts, and a name can be that of a member of every object.
+    await page.getByLabel("Name of a new member of labels").fill("__proto__");
+    await page.getByRole("button", { name: "Add member to labels" }).click();
+    await page.getByLabel("__proto__", { exact: true }).fill("text");
+    await hasValue(json, '{"labels":{"__proto__":"text"},"twowords":2}');
+    await inAppearances(page, "a form with named members");
+    await page.getByRole("button", { name: "Call", exact: true }).click();
+    await outcome.getByText(/"__proto__":"text"/).first().waitFor();
   });
 
   await check("hostile_text_is_shown_as_text", async () => {

@@ -60,12 +60,13 @@ const LEGACY_CHECKS: [&str; 3] = [
 const LAST_CHECK: [&str; 1] = ["no_violation_of_the_policy"];
 
 /// The checks of `many.mjs`.
-const MANY_CHECKS: [&str; 11] = [
+const MANY_CHECKS: [&str; 12] = [
     "only_visible_rows_are_laid_out",
     "filter_of_many_tools_is_as_fast_as_of_few",
     "list_is_used_with_the_keyboard",
     "cyclic_nullable_union_is_a_form",
     "items_are_moved_and_every_kind_of_field_is_edited",
+    "named_members_are_added_and_removed",
     "hostile_text_is_shown_as_text",
     "large_result_is_folded",
     "hostile_text_is_text_in_every_view",

@@ -47,6 +47,10 @@ pub(super) fn many_tools() -> Server {
         Tool::new("fields", fields()),
         |_: RequestContext, arguments: RawJson| async move { arguments.to_string() },
     );
+    let map = ToolHandler::raw(
+        Tool::new("map", map()),
+        |_: RequestContext, arguments: RawJson| async move { arguments.to_string() },
+    );
     let hostile = Tool::new("hostile", json!({"type": "object"})).with_description(HOSTILE);
     let hostile = ToolHandler::raw(hostile, |_: RequestContext, _: RawJson| async move {
         let link = json!({"type": "resource_link", "uri": "javascript:alert(1)", "name": HOSTILE});
@@ -78,6 +82,7 @@ pub(super) fn many_tools() -> Server {
     let server = server
         .tool(tree)
         .tool(fields)
+        .tool(map)
         .tool(hostile)
         .tool(large)
         .tool(noisy)
@@ -116,6 +121,18 @@ fn fields() -> Value {
             "urgent": {"type": "boolean"},
         },
         "required": ["colours", "count", "day", "address"],
+    })
+}
+
+/// A schema of an object whose members have names of the user, and numbers as values. One member has texts.
+fn map() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "labels": {"type": "object", "patternProperties": {"^[a-z_]+$": {"type": "string"}}},
+        },
+        "required": ["labels"],
+        "additionalProperties": {"type": "integer"},
     })
 }
 
