@@ -251,15 +251,31 @@ export async function inAppearances(page, what, appearances = ALL_APPEARANCES) {
   }
 }
 
-/** Writes a picture for the guide, in which the element is visible, if TOOLWIRE_PICTURES names a directory. */
-export async function picture(page, name, element, height = 500) {
+/** The width of the pictures, and a height in which everything is laid out. */
+const PICTURE = { width: 800, height: 1600 };
+
+/**
+ * Writes a picture for the guide, if TOOLWIRE_PICTURES names a directory. It ends `margin` pixels below the element `last`. With
+ * `first`, the part of the page that contains this element is scrolled to it.
+ */
+export async function picture(page, name, { first, last, margin = 5 }) {
   const directory = process.env.TOOLWIRE_PICTURES;
   // Both eras have the same checks.
   if (!directory || scope === "legacy") return;
   mkdirSync(directory, { recursive: true });
   const before = page.viewportSize();
-  if (before.width > 800) await page.setViewportSize({ width: 800, height });
-  await element?.scrollIntoViewIfNeeded();
+  await page.setViewportSize(PICTURE);
+  /** Returns how far the element is below the beginning of its scrolled part, and scrolls to it if asked. */
+  const toFirst = async (isScrolled) =>
+    (await first?.evaluate((element, isScrolled) => {
+      const part = element.closest(".details, .settings, main");
+      const distance = element.getBoundingClientRect().top - part.getBoundingClientRect().top - 10;
+      if (isScrolled) part.scrollTop += distance;
+      return distance;
+    }, isScrolled)) ?? 0;
+  const { y, height } = await last.boundingBox();
+  await page.setViewportSize({ width: PICTURE.width, height: Math.round(y + height - (await toFirst(false)) + margin) });
+  await toFirst(true);
   await page.screenshot({ path: join(directory, `${name}.png`) });
   await page.setViewportSize(before);
 }

@@ -24,9 +24,12 @@ export async function buildChecks(browser) {
 
   await check("error_of_the_previous_build_stays_during_a_build", async () => {
     write("src/tool", "broken");
-    await page.getByRole("alert").getByText("error: the tool is broken").waitFor();
+    const alert = page.getByRole("alert");
+    await alert.getByText("error: the tool is broken").waitFor();
+    await alert.getByRole("heading", { name: "The build failed (exit status: 1)" }).waitFor();
+    await alert.getByText("sh build.sh", { exact: true }).waitFor();
     equal(await previous.count(), 0, "previous builds");
-    await picture(page, "dev-failed-build");
+    await picture(page, "dev-failed-build", { last: page.getByRole("option").nth(3), margin: 10 });
     await select(page, "add", "add");
     await inAppearances(page, "a failed build");
     write("hold", "");

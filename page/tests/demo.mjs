@@ -68,8 +68,9 @@ export async function demo(browser, url, era) {
     await page.getByLabel("b (required)").press("Enter");
     await outcome.getByText("matches the output schema").waitFor();
     ensure((await outcome.innerText()).includes("42"), "no sum");
+    await outcome.getByText(/^(\d\.\d{1,3}|[1-9]\d*) ms, \d+ B$/).waitFor();
     await page.getByRole("button", { name: "Form", exact: true }).click();
-    await picture(page, "inspect-tool", outcome, 830);
+    await picture(page, "inspect-tool", { last: outcome });
     await page.getByRole("button", { name: "Both", exact: true }).click();
     await looksWell("a result with structured content");
   });
@@ -125,8 +126,8 @@ export async function demo(browser, url, era) {
     await inputs.getByText("How many nights in Oslo?").waitFor();
     // The second request is part of the same conversation.
     await inputs.getByRole("list", { name: "Input requests of this call" }).getByText(/Where to\?/).waitFor();
-    await inputs.getByText(/"city":"Oslo"/).waitFor();
-    await picture(page, "inspect-input");
+    await inputs.getByText("accepted: city = Oslo", { exact: true }).waitFor();
+    await picture(page, "inspect-input", { last: inputs, margin: 9 });
     await inputs.getByRole("textbox", { name: /nights/ }).fill("99");
     await inputs.getByRole("button", { name: "Accept" }).click();
     await inputs.getByText(/the response is invalid/).waitFor();
@@ -171,7 +172,7 @@ export async function demo(browser, url, era) {
     await inputs.getByRole("link", { name: "https://example.com/sign-in?for=toolwire-demo" }).waitFor();
     await looksWell("a request to open a URL");
     await inputs.getByRole("button", { name: "Decline" }).click();
-    await outcome.getByText("declined").waitFor();
+    await outcome.getByRole("group", { name: "Text" }).filter({ hasText: "declined" }).waitFor();
     await select(page, "summarise", "summarise");
     await page.getByLabel("text (required)").fill("a long story");
     await call();
@@ -179,7 +180,7 @@ export async function demo(browser, url, era) {
     await inputs.getByText("Response as JSON").click();
     await looksWell("a sampling request");
     await inputs.getByRole("button", { name: "Respond" }).click();
-    await outcome.getByText("short: the end", { exact: true }).waitFor();
+    await outcome.getByRole("group", { name: "Text" }).filter({ hasText: "short: the end" }).waitFor();
   });
 
   await check("prompt_with_completion", async () => {
@@ -264,7 +265,13 @@ export async function demo(browser, url, era) {
     await page.getByRole("option").first().click();
     await page.getByRole("article").getByText('"tools/call"').first().waitFor();
     await page.getByRole("img", { name: /^Timeline/ }).waitFor();
-    await picture(page, "inspect-log");
+    await page.getByRole("searchbox", { name: "Filter the log" }).fill("method:tools/call kind:message");
+    // The response to the first call.
+    await page.getByRole("listbox", { name: "Log entries" }).press("Home");
+    await page.keyboard.press("ArrowDown");
+    await page.getByRole("article").getByText('"structuredContent"').waitFor();
+    await page.evaluate(() => document.activeElement.blur());
+    await picture(page, "inspect-log", { last: page.getByRole("option").nth(20), margin: 10 });
     await looksWell("an entry of the log");
     await page.getByRole("searchbox", { name: "Filter the log" }).fill("no such text anywhere");
     await page.getByText(/^0 of/).waitFor();
@@ -331,7 +338,7 @@ export async function demo(browser, url, era) {
       await show(page, "Tools");
       await select(page, "add", "add");
       await page.getByRole("button", { name: "Form", exact: true }).click();
-      await picture(page, "inspect-dark", outcome, 830);
+      await picture(page, "inspect-dark", { last: outcome });
     });
   }
 

@@ -29,7 +29,8 @@ export async function insideChecks(browser) {
     ensure(/ok, \d+\.\d{3} ms/.test(await inside.innerText()), await inside.innerText());
     // The page listens to changes of the lists.
     await inside.getByText(/^Running requests: 1, open streams: 1, queued messages: \d+$/).waitFor();
-    await picture(page, "inspect-inside", inside);
+    const first = page.getByRole("region", { name: "Result", exact: true });
+    await picture(page, "inspect-inside", { first, last: inside });
     await inAppearances(page, "the inside of a call");
   });
 

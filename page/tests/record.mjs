@@ -58,7 +58,7 @@ export async function recordChecks(browser, page, looksWell) {
     await page.getByRole("button", { name: "Call them again" }).click();
     await report.getByText(/^\d+ same, 1 different, 0 skipped$/).waitFor();
     await page.locator(".difference code").filter({ hasText: "/result/structuredContent" }).first().waitFor();
-    await picture(page, "inspect-record", page.locator(".difference").last());
+    await picture(page, "inspect-record", { last: report });
     await looksWell("differences from a record");
   });
 
