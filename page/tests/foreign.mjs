@@ -3,6 +3,59 @@
 import { createServer } from "node:http";
 import { check, ensure, equal, inAppearances, open } from "./browser.mjs";
 
+/** Tries to read from the HTTP interface and to change something. It runs in a page. */
+async function attack([origin, token]) {
+  const attempt = async (run) => {
+    try {
+      return await run();
+    } catch (error) {
+      return error.name;
+    }
+  };
+  const text = (path, options) => attempt(() => fetch(`${origin}${path}`, options).then((response) => response.text()));
+  const loaded = (name, properties) =>
+    new Promise((resolve) => {
+      const element = Object.assign(document.createElement(name), properties);
+      element.onload = () => resolve("loaded");
+      element.onerror = () => resolve("blocked");
+      document.head.append(element);
+    });
+  const simple = { method: "POST", mode: "no-cors", headers: { "content-type": "text/plain" }, body: "{}" };
+  return {
+    page: await text("/"),
+    state: await text("/api/state"),
+    // Even with the token, the browser asks first, and gets no permission.
+    token: await text("/api/state", { headers: { authorization: `Bearer ${token}` } }),
+    simple: await attempt(() => fetch(`${origin}/api/reconnect`, simple).then((response) => response.type)),
+    script: await loaded("script", { src: `${origin}/page.js` }),
+    style: await loaded("link", { href: `${origin}/page.css`, rel: "stylesheet" }),
+    events: await new Promise((resolve) => {
+      const source = new EventSource(`${origin}/api/events`);
+      source.onopen = () => resolve("open");
+      source.onerror = () => resolve("blocked");
+    }),
+  };
+}
+
+/** Returns why an image of a page is not loaded. */
+async function failureOfImage(page, address) {
+  const [request] = await Promise.all([
+    page.waitForEvent("requestfailed"),
+    page.evaluate((address) => void (new Image().src = address), address),
+  ]);
+  return request.failure().errorText;
+}
+
+/** Returns the status of the response that a WebSocket of a page gets. */
+async function statusOfSocket(page, address) {
+  const [socket] = await Promise.all([
+    page.waitForEvent("websocket"),
+    page.evaluate((address) => void new WebSocket(address), address),
+  ]);
+  const message = await socket.waitForEvent("socketerror");
+  return Number(/Unexpected response code: (\d+)/.exec(message)?.[1]);
+}
+
 export async function foreign(browser, url) {
   const origin = new URL(url).origin;
   const server = createServer((_request, response) => {
@@ -16,52 +69,35 @@ export async function foreign(browser, url) {
   const attacker = await context.newPage();
   await attacker.goto(`http://127.0.0.1:${server.address().port}/`);
 
+  const headers = { authorization: `Bearer ${token}` };
+  const connection = async () => (await (await fetch(`${origin}/api/state`, { headers })).json()).connection;
+
   await check("other_origin_reads_nothing", async () => {
-    const found = await attacker.evaluate(
-      async ([origin, token]) => {
-        const attempt = async (run) => {
-          try {
-            return await run();
-          } catch (error) {
-            return error.name;
-          }
-        };
-        const loaded = (element, address) =>
-          new Promise((resolve) => {
-            element.onload = () => resolve("loaded");
-            element.onerror = () => resolve("blocked");
-            element.src = address;
-            document.body.append(element);
-          });
-        const simple = { method: "POST", mode: "no-cors", headers: { "content-type": "text/plain" }, body: "{}" };
-        return {
-          page: await attempt(() => fetch(`${origin}/`).then((response) => response.text())),
-          state: await attempt(() => fetch(`${origin}/api/state`).then((response) => response.text())),
-          // Even with the token, the browser asks first, and gets no permission.
-          token: await attempt(() =>
-            fetch(`${origin}/api/state`, { headers: { authorization: `Bearer ${token}` } }).then((response) => response.text()),
-          ),
-          simple: await attempt(() => fetch(`${origin}/api/reconnect`, simple).then((response) => response.type)),
-          image: await loaded(new Image(), `${origin}/`),
-          script: await loaded(document.createElement("script"), `${origin}/page.js`),
-          socket: await new Promise((resolve) => {
-            const socket = new WebSocket(`${origin.replace("http", "ws")}/api/events`);
-            socket.onopen = () => resolve("open");
-            socket.onerror = () => resolve("blocked");
-          }),
-        };
-      },
-      [origin, token],
-    );
+    const before = await connection();
+    const found = await attacker.evaluate(attack, [origin, token]);
     equal(found, {
       page: "TypeError",
       state: "TypeError",
       token: "TypeError",
       simple: "TypeError",
-      image: "blocked",
       script: "blocked",
-      socket: "blocked",
+      style: "blocked",
+      events: "blocked",
     });
+    // The same attempts succeed in a page of this origin, as far as they need no token.
+    const own = await context.newPage();
+    await own.goto(`${origin}/`);
+    const { script, style } = await own.evaluate(attack, [origin, token]);
+    equal([script, style], ["loaded", "loaded"], "files of the page");
+    await own.close();
+    // Not because of its type: the response forbids its use in pages of other origins.
+    equal(await failureOfImage(attacker, `${origin}/page.css`), "net::ERR_BLOCKED_BY_RESPONSE.NotSameOrigin", "an image");
+    equal(await statusOfSocket(attacker, `${origin.replace("http", "ws")}/api/events`), 403, "a socket");
+    // A request that changes something is the next one.
+    equal(await connection(), before, "the connection");
+    await fetch(`${origin}/api/reconnect`, { method: "POST", headers });
+    for (let current = before; current.status !== "connected" || current.number === before.number; ) current = await connection();
+    equal((await connection()).number, before.number + 1, "connections");
   });
 
   await check("other_page_cannot_contain_the_page", async () => {
