@@ -41,6 +41,7 @@ mod session;
 #[cfg(feature = "skills")]
 mod skills;
 pub(crate) mod stream_transport;
+mod subscribed_resources;
 mod tasks;
 mod tools;
 pub(crate) mod transport;
@@ -72,8 +73,8 @@ use crate::client::config::ClientConfig;
 use crate::client::connect::Connecting;
 use crate::client::handlers::ClientHandlers;
 use crate::client::pending_sends::PendingSends;
-use crate::client::resource_listener::SubscribedResources;
 use crate::client::session::ActiveConnection;
+use crate::client::subscribed_resources::SubscribedResources;
 use crate::client::tools::KnownTools;
 use crate::client::transport::Connect;
 use crate::engine::ConnectionInfo;
