@@ -105,7 +105,7 @@ async fn result_of_an_effect_is_stored_after_the_outage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answer_to_tasks_result_is_stored_after_the_outage() {
+async fn response_for_tasks_result_is_stored_after_the_outage() {
     let (store, begin) = (SwitchableStore::default(), Arc::new(Notify::new()));
     let mut peer = Peer::connect(&server(&store, asks(&begin)));
     peer.initialize_with("2025-11-25", json!({"elicitation": {}}))

@@ -161,8 +161,8 @@ pub(crate) async fn accept_responses(
     Ok(())
 }
 
-/// Puts responses into a task. While the store is unavailable, tries again for ten minutes: the client would be asked
-/// once more for what it has answered.
+/// Puts responses into a task. While the store is unavailable, tries again for ten minutes: otherwise the client would get
+/// the same input request again.
 async fn accept_with_retries(
     runtime: &TaskRuntime,
     id: &str,
