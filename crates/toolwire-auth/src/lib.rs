@@ -29,8 +29,8 @@
 //!
 //! | Feature | Default | Contents |
 //! |---|---|---|
-//! | `client` | yes | `toolwire_auth::client`: a client that logs in by itself. |
-//! | `keyring` | no | `KeyringTokenStore`: tokens in the keyring of the system. |
+//! | `client` | yes | `toolwire_auth::client`: a client that logs in automatically. |
+//! | `keyring` | no | `KeyringTokenStore`: tokens in the system keyring. |
 //! | `proxy` | no | `OAuthProxy`: an authorization server in front of one client at GitHub, Google or another provider. |
 //! | `resource-server` | yes | `ResourceServer`: a server that verifies access tokens. |
 //! | `testing` | no | `toolwire_auth::testing`: forms, PKCE and key thumbprints for authorization servers in tests. |

@@ -7,9 +7,9 @@
 //!
 //! | Feature | Default | Contents |
 //! |---|---|---|
-//! | `apps` | no | `#[tool(view = …)]` and `#[tool(visible_to(…))]`. The feature `apps` of toolwire enables it. |
-//! | `skills` | no | `embedded_skills!`. The feature `skills` of toolwire enables it. |
-//! | `tasks` | no | `#[tool(task)]`. The feature `tasks` of toolwire enables it. |
+//! | `apps` | no | `#[tool(view = …)]` and `#[tool(visible_to(…))]`. The `apps` feature of toolwire enables it. |
+//! | `skills` | no | `embedded_skills!`. The `skills` feature of toolwire enables it. |
+//! | `tasks` | no | `#[tool(task)]`. The `tasks` feature of toolwire enables it. |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
