@@ -140,6 +140,16 @@ export function equal(actual, expected, what = "value") {
   if (a !== b) throw new Error(`${what}: ${a} is not ${b}`);
 }
 
+/** Waits until what `read` returns is as expected. The page may change a moment after an action. */
+export async function becomes(read, expected, what = "value") {
+  const deadline = Date.now() + STEP_MS;
+  for (;;) {
+    const actual = await read();
+    if (JSON.stringify(actual) === JSON.stringify(expected)) return;
+    if (Date.now() > deadline) equal(actual, expected, what);
+  }
+}
+
 /** Waits until a field has a value, which the page may write a moment later. Spaces do not matter. */
 export async function hasValue(field, expected) {
   await valueMatches(field, expected, (value) => value === expected);

@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import {
-  APPEARANCES, accessible, check, containsValue, ensure, environment, equal, fits, hasValue, inAppearances, open, picture, resize, select, show,
+  APPEARANCES, accessible, becomes, check, containsValue, ensure, environment, equal, fits, hasValue, inAppearances, open, picture, resize, select, show,
 } from "./browser.mjs";
 import { recordChecks } from "./record.mjs";
 
@@ -289,8 +289,11 @@ export async function demo(browser, url, era) {
     await resize(page, "zoom");
     for (let step = 0; step < 12; step++) await page.keyboard.press("ArrowDown");
     await page.getByRole("option", { selected: true }).and(page.locator("#palette-12")).waitFor();
-    const [row, palette] = await Promise.all(["#palette-12", "dialog"].map((one) => page.locator(one).boundingBox()));
-    ensure(row.y + row.height <= palette.y + palette.height, `the selected row ends at ${row.y + row.height}`);
+    const selectedRowIsShown = async () => {
+      const [row, palette] = await Promise.all(["#palette-12", "dialog"].map((one) => page.locator(one).boundingBox()));
+      return row.y + row.height <= palette.y + palette.height;
+    };
+    await becomes(selectedRowIsShown, true, "the selected row is shown");
     await resize(page, "1280px");
     await page.getByRole("combobox").pressSequentially("tool echo");
     await page.keyboard.press("Enter");

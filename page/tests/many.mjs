@@ -1,7 +1,7 @@
 // The page with a server of 1,000 tools and hostile text, over HTTP.
 
 import { execFileSync } from "node:child_process";
-import { check, containsValue, ensure, environment, equal, focused, hasValue, inAppearances, keystroke, open, select, show } from "./browser.mjs";
+import { becomes, check, containsValue, ensure, environment, equal, focused, hasValue, inAppearances, keystroke, open, select, show } from "./browser.mjs";
 
 export async function many(browser, url) {
   const { context, page, problems } = await open(browser, url);
@@ -39,7 +39,7 @@ export async function many(browser, url) {
     ensure(await page.getByRole("button", { name: "Move colours 1 up" }).isDisabled(), "the first item can be moved up");
     ensure(await page.getByRole("button", { name: "Move colours 3 down" }).isDisabled(), "the last item can be moved down");
     // The focus stays with the moved item, and goes to a new item, or to the neighbour of a removed one.
-    const hasFocus = async (name) => equal(await focused(page), name, "focus");
+    const hasFocus = (name) => becomes(() => focused(page), name, "focus");
     await press("Move colours 1 down");
     await colours("green", "red", "blue");
     await hasFocus("Move colours 2 down");
@@ -117,7 +117,7 @@ export async function many(browser, url) {
     await name.fill("two words");
     await add.click();
     await page.getByLabel("two words", { exact: true }).waitFor();
-    equal(await focused(page), "two words", "focus");
+    await becomes(() => focused(page), "two words", "focus");
     await page.keyboard.press("Control+a");
     await page.keyboard.type("2");
     await hasValue(json, '{"labels":{},"one":1,"twowords":2}');
@@ -126,7 +126,7 @@ export async function many(browser, url) {
     ensure(await add.isDisabled(), "a member can be added twice");
     await page.getByRole("button", { name: "Remove one" }).click();
     await hasValue(json, '{"labels":{},"twowords":2}');
-    equal(await focused(page), "two words", "focus");
+    await becomes(() => focused(page), "two words", "focus");
     // A nested map has texts, and a name can be that of a member of every object.
     await page.getByLabel("Name of a new member of labels").fill("__proto__");
     await page.getByRole("button", { name: "Add member to labels" }).click();
