@@ -323,12 +323,14 @@ fn responses_are_those_of_the_store_in_memory() {
         |operations| {
             let case = cases.fetch_add(1, Ordering::Relaxed);
             runtime.block_on(async {
-                let service = RedisOptions::new(format!("case-{case}"));
-                let shared = engine.connect_with(service).await.tasks();
+                let options = RedisOptions::new(format!("case-{case}"));
+                let connect = || engine.connect_with(options.clone());
+                let nodes = [connect().await.tasks(), connect().await.tasks()];
                 let memory = MemoryTaskStore::default();
                 for (number, operation) in operations.iter().enumerate() {
                     let expected = run(&memory, operation, number as u64).await;
-                    let response = run(&shared, operation, number as u64).await;
+                    let node = &nodes[number % nodes.len()];
+                    let response = run(node, operation, number as u64).await;
                     prop_assert_eq!(response, expected, "operation {}: {:?}", number, operation);
                 }
                 Ok(())
