@@ -49,6 +49,15 @@ impl SettingKind {
         }
     }
 
+    /// Returns `true` if a value has this type.
+    fn accepts(self, value: &Value) -> bool {
+        match self {
+            Self::String | Self::Directory | Self::File => value.is_string(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+        }
+    }
+
     /// Returns the format in `server.json`.
     fn registry_format(self) -> &'static str {
         match self {
@@ -82,6 +91,16 @@ impl ServerSettings {
                 "the setting `{name}` is not the name of an environment variable"
             ))
             .with_advice("use ASCII letters, digits and `_`"));
+        }
+        for (name, setting) in &settings {
+            let default = setting.default.as_ref();
+            if default.is_some_and(|value| !setting.kind.accepts(value)) {
+                let kind = setting.kind.name();
+                return Err(Failure::usage(format!(
+                    "the default of the setting `{name}` is not a value of its type, `{kind}`"
+                ))
+                .with_advice("a default of the type string, directory or file is a text"));
+            }
         }
         Ok(Self(settings))
     }
@@ -190,6 +209,15 @@ mod tests {
         check(json!({"A": {"description": "a", "kind": "x"}}), "kind");
         check(json!({"A": {"description": "a", "type": "list"}}), "list");
         check(json!({"A-B": {"description": "a"}}), "A-B");
+        for (kind, default) in [
+            ("number", json!("3")),
+            ("boolean", json!("true")),
+            ("string", json!(3)),
+            ("file", json!([])),
+        ] {
+            let setting = json!({"description": "a", "type": kind, "default": default});
+            check(json!({"A": setting}), kind);
+        }
         assert_eq!(
             ServerSettings::parse(&Value::Null).ok(),
             Some(ServerSettings::default())

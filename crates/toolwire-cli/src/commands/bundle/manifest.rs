@@ -81,15 +81,28 @@ pub(super) fn platform() -> &'static str {
     }
 }
 
-/// Returns an author of `Cargo.toml`, which may have the form `Name <address>`.
+/// Returns an author of `Cargo.toml`, which may have the form `Name <address>`. An address that is neither an email address
+/// nor a URL stays a part of the name, because a manifest with it would be invalid.
 fn author(text: &str) -> Value {
-    match text
+    let parts = text
         .strip_suffix('>')
-        .and_then(|text| text.rsplit_once('<'))
-    {
-        Some((name, address)) => json!({"name": name.trim(), "email": address}),
-        None => json!({"name": text}),
+        .and_then(|text| text.rsplit_once('<'));
+    let parts = parts.map(|(name, address)| (name.trim(), address));
+    match parts {
+        Some((name, address)) if is_email(address) => json!({"name": name, "email": address}),
+        Some((name, address)) if address.starts_with("https://") => {
+            json!({"name": name, "url": address})
+        }
+        _ => json!({"name": text}),
     }
+}
+
+fn is_email(address: &str) -> bool {
+    let is_part =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_graphic() && c != '@');
+    address
+        .split_once('@')
+        .is_some_and(|(user, domain)| is_part(user) && is_part(domain))
 }
 
 #[cfg(test)]
@@ -101,5 +114,16 @@ mod tests {
         assert_eq!(author("Ada"), json!({"name": "Ada"}));
         let expected = json!({"name": "Ada L", "email": "ada@example.com"});
         assert_eq!(author("Ada L <ada@example.com>"), expected);
+        let expected = json!({"name": "Ada L", "url": "https://ada.example"});
+        assert_eq!(author("Ada L <https://ada.example>"), expected);
+        for text in [
+            "Ada <ada>",
+            "Ada <@>",
+            "Ada <a b@c>",
+            "Ada <a@b@c>",
+            "Ada <>",
+        ] {
+            assert_eq!(author(text), json!({"name": text}));
+        }
     }
 }
